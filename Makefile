@@ -1,0 +1,31 @@
+# Two commands do everything: `make demo` and `make test`. Both create .venv themselves.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint format clean
+
+# The dependency groups are read by pip 25.1 and later, hence the upgrade first.
+.venv/installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("m3ke-async needs Python 3.11 or later: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[local]" --group dev
+	touch $@
+
+demo: .venv/installed
+	$(BIN)/m3ke run local/qwen2.5-coder-0.5b --data sample --split test --name demo
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest
+
+format: .venv/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,37 @@
+"""Fixtures that many tests use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+_SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with M3KE's data and recorded facts that lies beside some checkouts."""
+    if not (_SHARED / "M3KE").is_dir():
+        pytest.skip("the folder ../shared with M3KE's data is not here")
+    return _SHARED
+
+
+class FakeClock:
+    """A clock that moves only when told, for everything that takes `now` as a function."""
+
+    def __init__(self, start: float = 1000.0) -> None:
+        self.now = start
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock."""
+        self.now += seconds
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """A clock that stands still."""
+    return FakeClock()
