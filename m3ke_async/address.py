@@ -1,0 +1,89 @@
+"""Addresses of endpoints: where requests go, and what of the address may be kept.
+
+A base address is taken as it is given: its path is kept whole and the route is added
+once. Nothing is guessed, since some providers have no `/v1`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+
+from m3ke_async.errors import UsageError
+
+CHAT_ROUTE = "/chat/completions"
+_MODELS_ROUTE = "/models"
+
+#: Names of query values that are keys; they are sent, and never printed or kept.
+_SECRET_NAMES = ("key", "token", "secret", "signature", "sig", "password", "auth")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One endpoint's address.
+
+    Attributes:
+        chat: full URL of the chat route, with everything that the user gave.
+        models: full URL of the model list.
+        public: the base address without user, password and key-like query values; it
+            stands in requests' identities, on the screen and on disk.
+        loopback: whether it is on this machine; such an address is never proxied.
+    """
+
+    chat: str
+    models: str
+    public: str
+    loopback: bool
+
+
+def parse_address(base_url: str, route: str = CHAT_ROUTE) -> Address:
+    """Check a base address and derive the others from it.
+
+    Raises:
+        UsageError: not an http(s) address.
+    """
+    text = base_url.strip()
+    shown = text.rsplit("@", 1)[-1].split("?", 1)[0]
+    parts = _split(text, shown)
+    path = parts.path.rstrip("/")
+    base = path.removesuffix(route)
+    return Address(
+        chat=urlunsplit(parts._replace(path=base + route, fragment="")),
+        models=urlunsplit(parts._replace(path=base + _MODELS_ROUTE, fragment="")),
+        public=_public(parts, base),
+        loopback=_is_loopback(parts.hostname or ""),
+    )
+
+
+def _split(text: str, shown: str) -> SplitResult:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise UsageError(
+            f"the address {shown!r} is not valid: {error}; give --base-url like http://host:8000/v1"
+        ) from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0:
+        raise UsageError(
+            f"the address {shown!r} is not an http or https address; give --base-url like http://host:8000/v1"
+        )
+    return parts
+
+
+def _public(parts: SplitResult, path: str) -> str:
+    host = parts.netloc.rsplit("@", 1)[-1].lower()
+    query = urlencode([(name, value) for name, value in parse_qsl(parts.query) if not _is_secret(name)])
+    return urlunsplit((parts.scheme, host, path, query, ""))
+
+
+def _is_secret(name: str) -> bool:
+    folded = name.casefold().replace("-", "_")
+    return folded.endswith(_SECRET_NAMES)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -1,0 +1,218 @@
+"""Questions become messages: named templates, few-shot examples, leave-one-out.
+
+The examples of a task are its labelled dev rows in file order. On dev the question
+itself is left out, and everywhere an example with the question's own text is dropped,
+so that no prompt holds the answer to what it asks.
+"""
+
+from __future__ import annotations
+
+import string
+import tomllib
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from m3ke_async.assets import asset
+from m3ke_async.errors import DataError
+from m3ke_async.nearest import nearest
+from m3ke_async.suite import Split
+from m3ke_async.text import normalised
+
+if TYPE_CHECKING:
+    from m3ke_async.suite import Question, Task
+
+DEFAULT_TEMPLATE = "m3ke-zh/1"
+
+#: Between the instruction, the examples and the question.
+_SEPARATOR = "\n\n"
+
+
+class FewShot(StrEnum):
+    """How examples are given: inside one message, or as turns of a chat."""
+
+    MESSAGE = "message"
+    TURNS = "turns"
+
+
+class Message(TypedDict):
+    """One chat message in the form of the chat completions API."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What is sent for one question, and how many examples were dropped for equalling it."""
+
+    messages: tuple[Message, ...]
+    shots: int
+    dropped: int
+
+
+class _Pattern:
+    """A template text with `{name}` places; foreign text is joined in, never formatted."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, text: str, names: frozenset[str], *, file: Path, field: str) -> None:
+        parts: list[tuple[str, str | None]] = []
+        try:
+            for literal, name, spec, conversion in string.Formatter().parse(text):
+                if name is not None and (name not in names or spec or conversion):
+                    raise DataError(
+                        f"unknown place {{{name}}}; known are {', '.join(sorted(names))}",
+                        file=file,
+                        field=field,
+                    )
+                parts.append((literal, name))
+        except ValueError as error:
+            raise DataError(f"{error}; write a brace itself twice", file=file, field=field) from None
+        missing = names - {name for _, name in parts if name}
+        if missing:
+            raise DataError(f"the place {{{min(missing)}}} is missing", file=file, field=field)
+        self._parts = tuple(parts)
+
+    def fill(self, values: dict[str, str]) -> str:
+        """The text with every place filled."""
+        return "".join(literal + (values[name] if name else "") for literal, name in self._parts)
+
+
+_QUESTION_PLACES = frozenset({"question", "A", "B", "C", "D"})
+_ANSWER_PLACES = frozenset({"answer"})
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A named, versioned wording.
+
+    Attributes:
+        name: such as `m3ke-zh/1`; another wording is another name.
+        zero_shot: the instruction where no example follows.
+        few_shot: the instruction where examples follow.
+        question: pattern of one question with its options and the suffix.
+        answer: pattern of an example's answer, which follows the suffix.
+    """
+
+    name: str
+    zero_shot: str
+    few_shot: str
+    question: _Pattern
+    answer: _Pattern
+
+    def ask(self, question: Question) -> str:
+        """The question as it stands in a prompt."""
+        a, b, c, d = question.options
+        return self.question.fill({"question": question.question, "A": a, "B": b, "C": c, "D": d})
+
+    def reply(self, question: Question) -> str:
+        """The answer of an example."""
+        return self.answer.fill({"answer": question.answer or ""})
+
+
+def template_names() -> tuple[str, ...]:
+    """Names of the templates that ship with the package."""
+    return tuple(sorted(_shipped()))
+
+
+def _shipped() -> dict[str, Path]:
+    # m3ke-zh-1.toml holds m3ke-zh/1
+    return {"/".join(path.stem.rsplit("-", 1)): path for path in asset("data", "templates").glob("*.toml")}
+
+
+def load_template(name: str) -> Template:
+    """A shipped template by name, or the user's own by the path of its TOML file.
+
+    Raises:
+        DataError: no such template, or its file is wrong (names file and field).
+    """
+    shipped = _shipped()
+    path = shipped.get(name)
+    if path is None:
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise DataError(
+                f"no template {name!r}{nearest(name, shipped)}; "
+                f"known are {', '.join(sorted(shipped))}, or give the path of a TOML file"
+            )
+    raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    try:
+        table = tomllib.loads(raw.decode())
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 at byte {error.start}; save it as UTF-8", file=path) from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"not valid TOML: {error}", file=path) from None
+    wanted = [field.name for field in fields(Template)]
+    for field, value in table.items():
+        if field not in wanted:
+            raise DataError(f"unknown field{nearest(field, wanted)}", file=path, field=field)
+        if not isinstance(value, str):
+            raise DataError("must be a string", file=path, field=field)
+    for field in wanted:
+        if field not in table:
+            raise DataError("is missing", file=path, field=field)
+    return Template(
+        name=table["name"],
+        zero_shot=table["zero_shot"],
+        few_shot=table["few_shot"],
+        question=_Pattern(table["question"], _QUESTION_PLACES, file=path, field="question"),
+        answer=_Pattern(table["answer"], _ANSWER_PLACES, file=path, field="answer"),
+    )
+
+
+class Prompter:
+    """Builds the prompts of one task; what its questions share is built once."""
+
+    def __init__(
+        self,
+        template: Template,
+        task: Task,
+        split: Split,
+        *,
+        shots: int,
+        fewshot: FewShot = FewShot.MESSAGE,
+        system: str | None = None,
+    ) -> None:
+        self._template, self._split, self._shots, self._fewshot = template, split, shots, fewshot
+        self._system: tuple[Message, ...] = ({"role": "system", "content": system},) if system else ()
+        pool = [row for row in task.dev if row.answer] if shots else []
+        self._pool = tuple((row, normalised(row.question)) for row in pool)
+        self._prefixes: dict[tuple[int, ...], tuple[tuple[Message, ...], str]] = {}
+
+    def prompt(self, question: Question) -> Prompt:
+        """The messages for one question of the task."""
+        chosen, dropped = self._choose(question) if self._shots else ((), 0)
+        prefix = self._prefixes.get(chosen)
+        if prefix is None:
+            prefix = self._prefixes[chosen] = self._prefix(chosen)
+        messages, lead = prefix
+        content = lead + self._template.ask(question)
+        return Prompt((*messages, {"role": "user", "content": content}), len(chosen), dropped)
+
+    def _choose(self, question: Question) -> tuple[tuple[int, ...], int]:
+        """Places in the pool of the examples for this question, and how many were dropped."""
+        asked = normalised(question.question)
+        candidates = [
+            place
+            for place, (row, _) in enumerate(self._pool)
+            if not (self._split is Split.DEV and row.id == question.id)
+        ][: self._shots]
+        kept = tuple(place for place in candidates if self._pool[place][1] != asked)
+        return kept, len(candidates) - len(kept)
+
+    def _prefix(self, chosen: tuple[int, ...]) -> tuple[tuple[Message, ...], str]:
+        """The messages before the last one, and the start of the last one."""
+        template = self._template
+        examples = [self._pool[place][0] for place in chosen]
+        lead = (template.few_shot if examples else template.zero_shot) + _SEPARATOR
+        if self._fewshot is FewShot.MESSAGE:
+            shown = (template.ask(row) + template.reply(row) + _SEPARATOR for row in examples)
+            return self._system, lead + "".join(shown)
+        turns: list[Message] = []
+        for row in examples:
+            turns.append({"role": "user", "content": lead + template.ask(row)})
+            turns.append({"role": "assistant", "content": template.reply(row)})
+            lead = ""
+        return (*self._system, *turns), lead

@@ -1,0 +1,248 @@
+"""ReplyStore: every reply that was paid for, in one SQLite file that all runs share.
+
+A reply is committed before anybody counts it. WAL with `synchronous=NORMAL` survives
+SIGKILL at any moment; a power cut may cost the last moments, never the file. Many
+processes may use one file: transactions are single statements, and a writer waits for
+another. WAL needs a local disk: it does not work on network file systems.
+
+Failures are kept beside the replies, with the raw body, and are never replies.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+import orjson
+
+from m3ke_async.errors import M3keError, UsageError
+from m3ke_async.request import ChatRequest, Reply, Usage, dump_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+#: `PRAGMA user_version` of the file; raised when the tables change.
+SCHEMA_VERSION = 1
+
+#: Seconds that a writer waits for another process.
+BUSY_TIMEOUT = 30.0
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (
+    key BLOB PRIMARY KEY, reply BLOB NOT NULL, provider TEXT NOT NULL, model TEXT, run TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS failures (
+    key BLOB PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, body BLOB NOT NULL,
+    attempts INTEGER NOT NULL, failed_at REAL NOT NULL, run TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
+_GET = "SELECT reply FROM replies WHERE key = ?"
+_PUT = "INSERT INTO replies (key, reply, provider, model, run) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO {}"
+_REPLACE = "UPDATE SET reply = excluded.reply, model = excluded.model, run = excluded.run"
+_FAIL = """
+INSERT OR REPLACE INTO failures (key, kind, message, body, attempts, failed_at, run) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+
+
+class StoreError(M3keError):
+    """A reply could not be written: disk full, no permission, a damaged file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a question has no reply.
+
+    Attributes:
+        kind: the decision's short name, such as `timeout`.
+        message: one line for people.
+        body: the last raw body, cut to 16 KiB; empty where none came.
+        attempts: how often it was sent.
+    """
+
+    kind: str
+    message: str
+    body: bytes = b""
+    attempts: int = 0
+
+
+class ReplyStore:
+    """Replies by request key.
+
+    Args:
+        path: the SQLite file; it and its folder are made where they are missing.
+        spare: a file to write to where `path` turns out to be read-only; it is
+            absorbed and removed when `path` can be written again.
+        run: name of the run that writes, kept with each reply.
+        warn: is told, in one line, of a file that had to be moved aside or is read-only.
+
+    Raises:
+        UsageError: the folder cannot be written, or a newer version wrote the file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        spare: Path | None = None,
+        run: str = "",
+        warn: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.path, self._run = path, run
+        self._read_only: sqlite3.Connection | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"cannot make the folder {path.parent}: {error.strerror}; choose another by --results"
+            ) from None
+        try:
+            self._db = _open(path)
+        except sqlite3.DatabaseError as error:
+            self._db = self._recover(error, spare, warn)
+        else:
+            if spare is not None and spare.exists():
+                self._absorb(spare)
+
+    def _recover(
+        self, error: sqlite3.DatabaseError, spare: Path | None, warn: Callable[[str], None]
+    ) -> sqlite3.Connection:
+        """What can still be done with a file that does not open as a store."""
+        code = getattr(error, "sqlite_errorname", "")
+        if code.startswith("SQLITE_READONLY") and spare is not None:
+            self._read_only = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
+            warn(f"the reply store {self.path} is read-only; it is read, and new replies go to {spare}")
+            return _open(spare)
+        if code in {"SQLITE_NOTADB", "SQLITE_CORRUPT"}:
+            aside = self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}")
+            self.path.rename(aside)
+            for suffix in ("-wal", "-shm"):  # they belong to the damaged file
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            warn(
+                f"the reply store {self.path} is damaged ({error}); "
+                f"it was moved to {aside.name} and a new one begun"
+            )
+            return _open(self.path)
+        raise UsageError(
+            f"cannot use the reply store {self.path}: {error}; choose another folder by --results"
+        ) from None
+
+    def get(self, key: bytes) -> Reply | None:
+        """The stored reply to the request with this key."""
+        row = self._db.execute(_GET, (key,)).fetchone()
+        if row is None and self._read_only is not None:
+            row = self._read_only.execute(_GET, (key,)).fetchone()
+        return _load(row[0]) if row else None
+
+    def put(self, request: ChatRequest, reply: Reply, *, replace: bool = False) -> None:
+        """Keep a reply; it is durable when this returns. The first one stays unless `replace`.
+
+        Raises:
+            StoreError: it could not be written; the caller still holds the reply.
+        """
+        statement = _PUT_REPLACE if replace else _PUT_FIRST
+        row = (request.key, _dump(reply), request.provider, reply.model, self._run)
+        self._write(statement, row)
+
+    def put_failure(self, request: ChatRequest, failure: Failure) -> None:
+        """Keep why a request has no reply.
+
+        Raises:
+            StoreError: it could not be written.
+        """
+        row = (
+            request.key,
+            failure.kind,
+            failure.message,
+            failure.body,
+            failure.attempts,
+            time.time(),
+            self._run,
+        )
+        self._write(_FAIL, row)
+
+    def get_failure(self, key: bytes) -> Failure | None:
+        """The last failure of the request with this key."""
+        row = self._db.execute(
+            "SELECT kind, message, body, attempts FROM failures WHERE key = ?", (key,)
+        ).fetchone()
+        return Failure(*row) if row else None
+
+    def _write(self, statement: str, row: tuple[Any, ...]) -> None:
+        try:
+            self._db.execute(statement, row)
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot write to {self.path}: {error}") from error
+
+    def _absorb(self, spare: Path) -> None:
+        """Take over what was written to the spare file while this one was read-only."""
+        try:
+            self._db.execute("ATTACH ? AS spare", (str(spare),))
+            self._db.execute("INSERT OR IGNORE INTO replies SELECT * FROM spare.replies")
+            self._db.execute("DETACH spare")
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot take over {spare} into {self.path}: {error}") from error
+        spare.unlink()
+
+    def close(self) -> None:
+        """Close the file; what was put is in it already."""
+        self._db.close()
+        if self._read_only is not None:
+            self._read_only.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+_PUT_FIRST = _PUT.format("NOTHING")
+_PUT_REPLACE = _PUT.format(_REPLACE)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    # autocommit: every statement is a transaction of its own
+    database = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
+    try:
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise UsageError(
+                f"the reply store {path} was written by a newer m3ke-async; "
+                "upgrade, or choose another folder by --results"
+            )
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        if version < SCHEMA_VERSION:
+            database.executescript(_SCHEMA)
+            database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+_REPLY_DEFAULTS = {
+    field.name: field.default for field in fields(Reply) if field.name not in {"text", "usage"}
+}
+
+
+def _dump(reply: Reply) -> bytes:
+    row: dict[str, Any] = {"text": reply.text}
+    for name, default in _REPLY_DEFAULTS.items():
+        value = getattr(reply, name)
+        if value != default:
+            row[name] = value
+    usage = {name: value for name, value in asdict(reply.usage).items() if value is not None}
+    if usage:
+        row["usage"] = usage
+    return dump_json(row)
+
+
+def _load(raw: bytes) -> Reply:
+    row = orjson.loads(raw)
+    usage = row.pop("usage", None)
+    return Reply(**row, usage=Usage(**usage) if usage else Usage())

@@ -1,0 +1,134 @@
+"""The chat completions protocol: messages to a body, an answer to a Reply.
+
+`parse` is total: any bytes give a Reply or say what kind of nothing came. Whether to try again is decided in `faults`.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from m3ke_async.request import Reply, Usage
+from m3ke_async.text import escape_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from m3ke_async.prompt import Message
+
+#: finish_reason values by which providers say that their content check stepped in.
+_FILTERED = frozenset({"content_filter", "sensitive"})
+
+
+class Nothing(StrEnum):
+    """Kinds of answers with HTTP 200 that hold no text."""
+
+    ERROR_BODY = "error_body"  # an error, or no choices at all: faults decides
+    EMPTY = "empty"  # null, '' or blanks as text
+    TOOL_CALL = "tool_call"
+
+
+def body(
+    model: str, messages: Sequence[Message], *, temperature: float, max_tokens: int, token_parameter: str
+) -> dict[str, Any]:
+    """The request's body; every field in it is sent, a temperature of 0 too."""
+    return {
+        "model": model,
+        "messages": list(messages),
+        "temperature": temperature,
+        token_parameter: max_tokens,
+    }
+
+
+def parse(raw: bytes) -> Reply | Nothing:
+    """The reply in a 200 answer, without its latency and number of attempts."""
+    try:
+        answer = loads(raw)
+    except ValueError:
+        return Nothing.ERROR_BODY
+    if not isinstance(answer, dict) or answer.get("error"):
+        return Nothing.ERROR_BODY
+    choices = answer.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict) or choice.get("error"):
+        return Nothing.ERROR_BODY
+    message = choice.get("message")
+    finish = _string(choice.get("finish_reason"))
+    if finish in _FILTERED:
+        return _reply(answer, message, "", "content_filter", refusal=False)
+    if not isinstance(message, dict):
+        return Nothing.ERROR_BODY
+    text = _text(message.get("content"))
+    if text.strip():
+        return _reply(answer, message, text, finish, refusal=False)
+    if refusal := _text(message.get("refusal")).strip():
+        return _reply(answer, message, refusal, finish, refusal=True)
+    if finish == "length":  # the tokens went into thoughts: a true, if useless, reply
+        return _reply(answer, message, "", finish, refusal=False)
+    called = message.get("tool_calls") or message.get("function_call")
+    return Nothing.TOOL_CALL if called else Nothing.EMPTY
+
+
+def loads(raw: bytes) -> Any:
+    """JSON that may hold lone surrogates or NaN, which orjson refuses; surrogates come back escaped.
+
+    Raises:
+        ValueError: not JSON.
+    """
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        try:
+            return escape_surrogates(json.loads(raw))
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
+def _reply(answer: dict[str, Any], message: Any, text: str, finish: str | None, *, refusal: bool) -> Reply:
+    message = message if isinstance(message, dict) else {}
+    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning")) or None
+    return Reply(
+        text=text,
+        reasoning=reasoning,
+        finish_reason=finish,
+        refusal=refusal,
+        usage=_usage(answer.get("usage")),
+        model=_string(answer.get("model")),
+        fingerprint=_string(answer.get("system_fingerprint")),
+    )
+
+
+def _string(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _text(content: Any) -> str:
+    """Text of a content field: a string, or the texts of a list of parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "".join(
+            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
+        )
+    return ""
+
+
+def _usage(usage: Any) -> Usage:
+    if not isinstance(usage, dict):
+        return Usage()
+    prompt, completion = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    reasoning = _count(completion, "reasoning_tokens")
+    return Usage(
+        prompt_tokens=_count(usage, "prompt_tokens"),
+        completion_tokens=_count(usage, "completion_tokens"),
+        cached_tokens=_count(prompt, "cached_tokens"),
+        reasoning_tokens=_count(usage, "reasoning_tokens") if reasoning is None else reasoning,
+    )
+
+
+def _count(table: Any, name: str) -> int | None:
+    value = table.get(name) if isinstance(table, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

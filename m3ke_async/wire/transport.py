@@ -1,0 +1,101 @@
+"""HTTP for the hot path: one pooled aiohttp session an endpoint, behind one method.
+
+httpx stays for everything that is not one request a question: at concurrency 256 it
+costs 0.6 to 0.8 ms of processor time a request over the aiohttp transport, aiohttp
+itself 0.2 ms (docs/performance.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import aiohttp
+
+from m3ke_async.errors import M3keError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from m3ke_async.address import Address
+
+#: A chat reply is some kB; more than this is no reply to a question.
+MAX_BODY = 16 * 1024 * 1024
+
+
+class BodyTooLargeError(M3keError):
+    """The server sent more than a reply can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole answer: status, headers by lower-case name, body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Transport:
+    """Posts bodies to one endpoint. It neither retries nor follows redirects.
+
+    Args:
+        address: where to post.
+        key: sent as `Authorization: Bearer`, in no other place; None sends no such header.
+        connections: the pool's size; the engine never has more in flight, so that nobody
+            waits for a connection.
+        connect_timeout: seconds. The whole attempt's deadline is the engine's.
+    """
+
+    def __init__(
+        self, address: Address, *, key: str | None, connections: int, connect_timeout: float
+    ) -> None:
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "User-Agent": "m3ke-async",
+        }
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        self._chat, self._models = address.chat, address.models
+        self._session = aiohttp.ClientSession(
+            headers=headers,
+            connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=75.0, ttl_dns_cache=300),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, connect=connect_timeout),
+            trust_env=not address.loopback,
+        )
+
+    async def ask(self, body: bytes) -> Response:
+        """Post one request.
+
+        Raises:
+            aiohttp.ClientError, OSError, TimeoutError: no whole answer came.
+            BodyTooLargeError: the answer is larger than `MAX_BODY`.
+        """
+        return await self._request("POST", self._chat, body)
+
+    async def models(self) -> Response:
+        """The server's list of models; raises as `ask` does."""
+        return await self._request("GET", self._models, None)
+
+    async def _request(self, method: str, url: str, body: bytes | None) -> Response:
+        async with self._session.request(method, url, data=body, allow_redirects=False) as response:
+            content = response.content
+            received = await content.readany()
+            while not content.at_eof():
+                received += await content.readany()
+                if len(received) > MAX_BODY:
+                    raise BodyTooLargeError(f"the server sent more than {MAX_BODY >> 20} MiB as one answer")
+            return Response(
+                response.status, {name.lower(): value for name, value in response.headers.items()}, received
+            )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
