@@ -1,0 +1,169 @@
+"""One line of answers.jsonl: a question, its reply, and what was read from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+import orjson
+
+from m3ke_async.errors import DataError
+from m3ke_async.request import Outcome, Usage
+from m3ke_async.suite import LETTERS, Split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_OTHER_FORM = "not written by this version; write it again with: m3ke score RUN"
+_NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One line of answers.jsonl: a question, its reply, and what was read from it.
+
+    Attributes:
+        task: name of the task.
+        split: where the question is from.
+        id: the question's id, unique inside its task and split.
+        request: hex of the request's key.
+        outcome: what became of the question.
+        choice: the letter, where the outcome is answered.
+        rule: name of the rule that found the choice.
+        span: where the choice stands in `reply`, in characters, end excluded.
+        key: the right letter where it is known.
+        reply: what the model wrote; None where there is no reply.
+        reasoning: thoughts that came in a field of their own.
+        finish_reason: the provider's word for why the reply ended.
+        usage: tokens of the reply.
+        latency: seconds of the attempt that succeeded; None where none did.
+        attempts: how many times the request was sent.
+        failure: why there is no reply, in one line.
+    """
+
+    task: str
+    split: Split
+    id: int | str
+    request: str
+    outcome: Outcome
+    choice: str | None = None
+    rule: str | None = None
+    span: tuple[int, int] | None = None
+    key: str | None = None
+    reply: str | None = None
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    usage: Usage = _NO_USAGE
+    latency: float | None = None
+    attempts: int = 1
+    failure: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as one JSON object, every field present."""
+        value = {name: getattr(self, name) for name in _ANSWER_FIELDS}
+        value["usage"] = {name: getattr(self.usage, name) for name in _USAGE_FIELDS}
+        return value
+
+    @classmethod
+    def from_json(cls, value: Any, *, file: str | Path | None = None, line: int | None = None) -> Self:
+        """The answer that `to_json` wrote.
+
+        Raises:
+            DataError: where a field is missing, unknown or of the wrong kind; it names file, line and field.
+        """
+        if not isinstance(value, dict) or value.keys() != _ANSWER_FIELDS.keys():
+            raise DataError(_OTHER_FORM, file=file, line=line)
+        for name, fits in _ANSWER_FIELDS.items():
+            if not fits(value[name]):
+                raise DataError(_OTHER_FORM, file=file, line=line, field=name)
+        if (value["outcome"] == Outcome.ANSWERED) != (value["choice"] is not None):
+            raise DataError("a choice and the outcome 'answered' go together", file=file, line=line)
+        span = value["span"]
+        return cls(
+            **value
+            | {
+                "split": Split(value["split"]),
+                "outcome": Outcome(value["outcome"]),
+                "span": None if span is None else tuple(span),
+                "usage": Usage(**value["usage"]),
+            }
+        )
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _text_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _letter_or_none(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and len(value) == 1 and value in LETTERS)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _whole_or_none(value: Any) -> bool:
+    return value is None or (_whole(value) and value >= 0)
+
+
+def _seconds_or_none(value: Any) -> bool:
+    return value is None or (isinstance(value, float | int) and value >= 0)
+
+
+def _is_span(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, list | tuple) and len(value) == 2 and all(_whole(end) for end in value)
+    )
+
+
+def _is_usage(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == set(_USAGE_FIELDS)
+        and all(_whole_or_none(tokens) for tokens in value.values())
+    )
+
+
+_USAGE_FIELDS = tuple(field.name for field in fields(Usage))
+#: The fields of a line in order, and what each one may hold.
+_ANSWER_FIELDS = {
+    "task": _text,
+    "split": lambda value: value in list(Split),
+    "id": lambda value: _text(value) or _whole(value),
+    "request": _text,
+    "outcome": lambda value: value in list(Outcome),
+    "choice": _letter_or_none,
+    "rule": _text_or_none,
+    "span": _is_span,
+    "key": _letter_or_none,
+    "reply": _text_or_none,
+    "reasoning": _text_or_none,
+    "finish_reason": _text_or_none,
+    "usage": _is_usage,
+    "latency": _seconds_or_none,
+    "attempts": lambda value: _whole(value) and value >= 0,
+    "failure": _text_or_none,
+}
+
+
+def read_answers(path: Path) -> Iterator[Answer]:
+    """The answers of an answers.jsonl file, one at a time.
+
+    Raises:
+        DataError: at the first damaged line, which it names; or where the file cannot be read.
+    """
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    value = orjson.loads(line)
+                except orjson.JSONDecodeError:
+                    raise DataError(_OTHER_FORM, file=path, line=number) from None
+                yield Answer.from_json(value, file=path, line=number)
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=path) from None

@@ -1,0 +1,244 @@
+"""Answers to scores, in one pass: the memory is by task, never by question."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from m3ke_async.answer import Answer
+from m3ke_async.errors import DataError
+from m3ke_async.request import Outcome
+from m3ke_async.statistics import Averages, GroupScore, TaskScore, averages, pool
+from m3ke_async.suite import LETTERS, Cluster, Level, Split
+from m3ke_async.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from pathlib import Path
+
+    from m3ke_async.suite import Task
+
+__all__ = ["Answer", "Scores", "UsageTotal", "score"]
+
+#: Stands in scores.json; another form gets another number.
+SCORES_VERSION = 1
+
+_OTHER_FORM = "not written by this version; write it again with: m3ke score RUN"
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotal:
+    """Tokens and time of all replies; a sum is None where no reply reported it.
+
+    Attributes:
+        replies: answers with a reply, whatever is in it.
+        attempts: requests sent, retries included.
+        prompt_tokens: sum.
+        completion_tokens: sum.
+        cached_tokens: sum, of the prompt tokens.
+        reasoning_tokens: sum, of the completion tokens.
+        cached_share: cached tokens over the prompt tokens of the replies that report cached tokens.
+        latency_mean: seconds.
+    """
+
+    replies: int
+    attempts: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cached_tokens: int | None
+    reasoning_tokens: int | None
+    cached_share: float | None
+    latency_mean: float | None
+
+
+class _UsageSums:
+    """Sums that grow answer by answer; whole numbers only, so that their order cannot matter."""
+
+    __slots__ = ("attempts", "cached_of", "microseconds", "replies", "sums", "timed")
+
+    def __init__(self) -> None:
+        self.replies = self.attempts = self.cached_of = self.microseconds = self.timed = 0
+        self.sums: dict[str, int] = {}
+
+    def add(self, answer: Answer) -> None:
+        usage, sums = answer.usage, self.sums
+        self.attempts += answer.attempts
+        if answer.reply is not None:
+            self.replies += 1
+        if answer.latency is not None:
+            self.timed += 1
+            self.microseconds += round(answer.latency * 1_000_000)
+        if (tokens := usage.prompt_tokens) is not None:
+            sums["prompt_tokens"] = sums.get("prompt_tokens", 0) + tokens
+        if (tokens := usage.completion_tokens) is not None:
+            sums["completion_tokens"] = sums.get("completion_tokens", 0) + tokens
+        if (tokens := usage.cached_tokens) is not None:
+            sums["cached_tokens"] = sums.get("cached_tokens", 0) + tokens
+            self.cached_of += usage.prompt_tokens or 0
+        if (tokens := usage.reasoning_tokens) is not None:
+            sums["reasoning_tokens"] = sums.get("reasoning_tokens", 0) + tokens
+
+    def total(self) -> UsageTotal:
+        cached = self.sums.get("cached_tokens")
+        return UsageTotal(
+            replies=self.replies,
+            attempts=self.attempts,
+            prompt_tokens=self.sums.get("prompt_tokens"),
+            completion_tokens=self.sums.get("completion_tokens"),
+            cached_tokens=cached,
+            reasoning_tokens=self.sums.get("reasoning_tokens"),
+            cached_share=None if cached is None or not self.cached_of else cached / self.cached_of,
+            latency_mean=self.microseconds / self.timed / 1_000_000 if self.timed else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Every number that the reports show.
+
+    Attributes:
+        split: what was asked.
+        limit: questions asked per task at most; None is all.
+        tasks: by name; the suite's tasks that a selection leaves out are here with 0 asked.
+        clusters: by cluster, those that the suite has, in the order of the published tables.
+        levels: by level, those that the suite has, from primary school up.
+        total: all questions pooled.
+        averages: the four averages.
+        usage: tokens and time.
+    """
+
+    split: Split
+    limit: int | None
+    tasks: dict[str, TaskScore]
+    clusters: dict[Cluster, GroupScore]
+    levels: dict[Level, GroupScore]
+    total: GroupScore
+    averages: Averages
+    usage: UsageTotal
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of scores.json."""
+        return {
+            "version": SCORES_VERSION,
+            "split": self.split,
+            "limit": self.limit,
+            "total": self.total.to_json(),
+            "averages": asdict(self.averages),
+            "clusters": {cluster.value: group.to_json() for cluster, group in self.clusters.items()},
+            "levels": {level.value: group.to_json() for level, group in self.levels.items()},
+            "tasks": {name: task.to_json() for name, task in self.tasks.items()},
+            "usage": asdict(self.usage),
+        }
+
+    @classmethod
+    def from_json(cls, value: Any, *, file: str | Path | None = None) -> Scores:
+        """The scores that `to_json` wrote; groups and averages are computed again from the tasks.
+
+        Raises:
+            DataError: where it is of another version, damaged, or its counts do not add up.
+        """
+        try:
+            if value["version"] != SCORES_VERSION:
+                raise DataError(_OTHER_FORM, file=file)
+            tasks = [TaskScore.from_json(task) for task in value["tasks"].values()]
+            return _assemble(Split(value["split"]), value["limit"], tasks, UsageTotal(**value["usage"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{_OTHER_FORM} ({one_line(str(error))})", file=file) from None
+
+
+def score(
+    tasks: Iterable[Task],
+    answers: Iterable[Answer],
+    *,
+    split: Split,
+    selected: Collection[str] | None = None,
+    limit: int | None = None,
+) -> Scores:
+    """Count the answers, in any order, each question once.
+
+    Args:
+        tasks: all tasks of the suite, so that an average over a part of them is known to be partial.
+        answers: the run's answers; read once, none is kept.
+        split: what was asked.
+        selected: names of the tasks that the run asks; None is all.
+        limit: questions asked per task at most; None is all.
+
+    Raises:
+        DataError: where an answer belongs to another task or split, or where a task has more answers than
+            questions.
+    """
+    present = [task for task in tasks if task.sizes.get(split, 0)]
+    cells: dict[str, dict[_Cell, int]] = {task.name: {} for task in present}
+    sums = _UsageSums()
+    for answer in answers:
+        counts = cells.get(answer.task)
+        if counts is None or answer.split != split:
+            raise DataError(f"an answer to {answer.task}, {answer.split}, is not of this run")
+        cell = (answer.outcome, answer.choice, answer.key)
+        counts[cell] = counts.get(cell, 0) + 1
+        sums.add(answer)
+    scored = []
+    for task in present:
+        size = task.sizes[split]
+        wanted = size if limit is None else min(size, limit)
+        asked = wanted if selected is None or task.name in selected else 0
+        scored.append(_task_score(task, split, asked, cells[task.name]))
+    return _assemble(split, limit, scored, sums.total())
+
+
+#: Outcome, choice and key: at most 7 x 5 x 5 of them per task, however many answers there are.
+_Cell = tuple[Outcome, str | None, str | None]
+
+
+def _task_score(task: Task, split: Split, asked: int, cells: dict[_Cell, int]) -> TaskScore:
+    outcomes, letters = dict.fromkeys(Outcome, 0), dict.fromkeys(LETTERS, 0)
+    labelled = labelled_answered = correct = 0
+    for (outcome, choice, key), n in cells.items():
+        outcomes[outcome] += n
+        if choice is not None:
+            letters[choice] += n
+        if key is not None:
+            labelled += n
+            if choice is not None:
+                labelled_answered += n
+                correct += n * (choice == key)
+    lines = sum(outcomes.values())
+    if lines > asked:
+        raise DataError(
+            f"{task.name} has {lines} answers to {asked} questions; write them again with: m3ke score RUN"
+        )
+    missing, known = asked - lines, task.labelled.get(split, 0)
+    return TaskScore(
+        name=task.name,
+        size=task.sizes[split],
+        asked=asked,
+        missing=missing,
+        outcomes=outcomes,
+        letters=letters,
+        labelled=labelled,
+        labelled_answered=labelled_answered,
+        # More labels than the suite has come from a key file, which may cover the missing ones too.
+        labelled_missing=missing if labelled > known else min(missing, known - labelled),
+        correct=correct,
+        subject=task.subject,
+        cluster=task.cluster,
+        level=task.level,
+    )
+
+
+def _assemble(split: Split, limit: int | None, tasks: list[TaskScore], usage: UsageTotal) -> Scores:
+    by_cluster = {cluster: [task for task in tasks if task.cluster == cluster] for cluster in Cluster}
+    by_level = {level: [task for task in tasks if task.level == level] for level in Level}
+    clusters = {cluster: pool(cluster, group) for cluster, group in by_cluster.items() if group}
+    levels = {level: pool(level, group) for level, group in by_level.items() if group}
+    total = pool("all", tasks)
+    return Scores(
+        split=split,
+        limit=limit,
+        tasks={task.name: task for task in tasks},
+        clusters=clusters,
+        levels=levels,
+        total=total,
+        averages=averages(total, tasks, list(clusters.values())),
+        usage=usage,
+    )

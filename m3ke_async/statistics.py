@@ -1,0 +1,251 @@
+"""What counts say: accuracies, bounds, intervals, averages. The formulae stand in docs/scores.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Self
+
+from m3ke_async.request import Outcome
+from m3ke_async.suite import LETTERS, Cluster, Level
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+#: Two-sided 95 %: 1.96 and its further digits.
+_Z95 = NormalDist().inv_cdf(0.975)
+
+
+def wilson(correct: int, n: int, z: float = _Z95) -> tuple[float, float]:
+    """Wilson's score interval for `correct` of `n`, as shares from 0 to 1.
+
+    Unlike the textbook interval it never leaves 0 to 1 and has a width at 0 of n and n of n.
+    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference,
+    Journal of the American Statistical Association 22 (1927).
+
+    Raises:
+        ValueError: where not 0 <= correct <= n, or n is 0.
+    """
+    if n < 1 or not 0 <= correct <= n:
+        raise ValueError(f"no interval for {correct} of {n}")
+    share, square = correct / n, z * z
+    centre = (share + square / (2 * n)) / (1 + square / n)
+    half = z / (1 + square / n) * sqrt(share * (1 - share) / n + square / (4 * n * n))
+    # At the ends the formula gives exactly 0 and 1; rounding would miss them by a hair.
+    low = 0.0 if correct == 0 else centre - half
+    high = 1.0 if correct == n else centre + half
+    return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of a group of questions; every rate is computed from these counts alone.
+
+    Attributes:
+        name: of the task, cluster or level.
+        size: questions that the suite has in this group.
+        asked: questions that the run asks; fewer than `size` with a limit or a selection of tasks.
+        missing: asked questions without a line in the answers.
+        outcomes: lines by outcome, all seven.
+        letters: answers by letter, all four.
+        labelled: lines whose right letter is known. Accuracies are over these.
+        labelled_answered: lines whose right letter is known and that are answered.
+        labelled_missing: missing questions whose right letter is or may be known.
+        correct: labelled lines with the right letter.
+    """
+
+    name: str
+    size: int
+    asked: int
+    missing: int
+    outcomes: dict[Outcome, int]
+    letters: dict[str, int]
+    labelled: int
+    labelled_answered: int
+    labelled_missing: int
+    correct: int
+
+    def __post_init__(self) -> None:
+        lines = sum(self.outcomes.values())
+        ordered = (
+            0 <= self.correct <= self.labelled_answered <= min(self.answered, self.labelled)
+            and self.labelled <= lines
+            and 0 <= self.labelled_missing <= self.missing
+            and self.asked <= self.size
+            and min(self.outcomes.values()) >= 0 <= min(self.letters.values())
+        )
+        if not ordered or self.asked != lines + self.missing or self.answered != sum(self.letters.values()):
+            raise ValueError(f"the counts of {self.name!r} do not add up")
+
+    @property
+    def answered(self) -> int:
+        """Lines with exactly one letter chosen."""
+        return self.outcomes[Outcome.ANSWERED]
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether questions are owed: without a line, or failed."""
+        return self.missing + self.outcomes[Outcome.FAILED] > 0
+
+    @property
+    def accuracy(self) -> float | None:
+        """Right answers over labelled lines, unanswered ones counted as wrong; None without labels."""
+        return self.correct / self.labelled if self.labelled else None
+
+    @property
+    def accuracy_answered(self) -> float | None:
+        """Right answers over labelled and answered lines; None where there are none."""
+        return self.correct / self.labelled_answered if self.labelled_answered else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Wilson's 95 % interval around `accuracy`."""
+        return wilson(self.correct, self.labelled) if self.labelled else None
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Accuracy if every unanswered or missing labelled question were wrong, and if it were right."""
+        if not self.labelled:
+            return None
+        n = self.labelled + self.labelled_missing
+        return self.correct / n, (self.correct + n - self.labelled_answered) / n
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts and the rates that follow from them, ready for JSON."""
+        counts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return counts | {
+            "outcomes": {outcome.value: n for outcome, n in self.outcomes.items()},
+            "accuracy": self.accuracy,
+            "accuracy_answered": self.accuracy_answered,
+            "interval": self.interval,
+            "bounds": self.bounds,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScore(Counts):
+    """The counts of one task and where it belongs."""
+
+    subject: str
+    cluster: Cluster
+    level: Level
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        """The task as `to_json` wrote it; the rates are computed again.
+
+        Raises:
+            KeyError, TypeError, ValueError: where a field is missing or wrong.
+        """
+        given = {field.name: value[field.name] for field in fields(cls)}
+        given["outcomes"] = {outcome: value["outcomes"][outcome] for outcome in Outcome}
+        given["letters"] = {letter: value["letters"][letter] for letter in LETTERS}
+        given["cluster"], given["level"] = Cluster(value["cluster"]), Level(value["level"])
+        return cls(**given)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupScore(Counts):
+    """The pooled counts of a cluster, a level or everything.
+
+    Attributes:
+        tasks: tasks of the suite in this group.
+        tasks_scored: tasks that have an accuracy.
+        task_mean: plain mean of those tasks' accuracies; None where there are none.
+    """
+
+    tasks: int
+    tasks_scored: int
+    task_mean: float | None
+
+
+def pool(name: str, tasks: Sequence[TaskScore]) -> GroupScore:
+    """The tasks' counts added up."""
+    accuracies = [task.accuracy for task in tasks if task.accuracy is not None]
+    return GroupScore(
+        name=name,
+        size=sum(task.size for task in tasks),
+        asked=sum(task.asked for task in tasks),
+        missing=sum(task.missing for task in tasks),
+        outcomes={outcome: sum(task.outcomes[outcome] for task in tasks) for outcome in Outcome},
+        letters={letter: sum(task.letters[letter] for task in tasks) for letter in LETTERS},
+        labelled=sum(task.labelled for task in tasks),
+        labelled_answered=sum(task.labelled_answered for task in tasks),
+        labelled_missing=sum(task.labelled_missing for task in tasks),
+        correct=sum(task.correct for task in tasks),
+        tasks=len(tasks),
+        tasks_scored=len(accuracies),
+        task_mean=sum(accuracies) / len(accuracies) if accuracies else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """A mean, and what it is the mean of.
+
+    Attributes:
+        value: None where nothing is labelled.
+        n: how many numbers it is the mean of: questions, tasks or clusters.
+        covered: names of the groups in it.
+        absent: names of the groups that belong in it and have no accuracy.
+        partial: whether any question of the suite is not in it.
+    """
+
+    value: float | None
+    n: int
+    covered: tuple[str, ...]
+    absent: tuple[str, ...]
+    partial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Averages:
+    """Four numbers that are all called average elsewhere.
+
+    Attributes:
+        over_questions: every question counts the same.
+        over_tasks: every task counts the same.
+        over_clusters_pooled: M3KE's own Average: the mean of the four clusters, each one pooled over
+            its questions.
+        over_clusters_task_mean: the same, each cluster being the mean of its tasks. M3KE's authors do
+            not say which of the two they used.
+    """
+
+    over_questions: Average
+    over_tasks: Average
+    over_clusters_pooled: Average
+    over_clusters_task_mean: Average
+
+
+def averages(total: GroupScore, tasks: Iterable[TaskScore], clusters: Sequence[GroupScore]) -> Averages:
+    """The four averages; partial where a question of the suite, or one of the four clusters, is not in it."""
+    partial = total.labelled < total.size
+    task_names = _split_names((task.name, task.accuracy) for task in tasks)
+    found = {group.name: group for group in clusters}
+    covered, absent = _split_names(
+        (name, found[name].accuracy if name in found else None) for name in Cluster
+    )
+    partial_clusters = partial or bool(absent)
+
+    def over_clusters(values: list[float | None]) -> Average:
+        return Average(_mean(values), len(covered), covered, absent, partial_clusters)
+
+    return Averages(
+        over_questions=Average(total.accuracy, total.labelled, *task_names, partial),
+        over_tasks=Average(total.task_mean, total.tasks_scored, *task_names, partial),
+        over_clusters_pooled=over_clusters([group.accuracy for group in clusters]),
+        over_clusters_task_mean=over_clusters([group.task_mean for group in clusters]),
+    )
+
+
+def _split_names(pairs: Iterable[tuple[str, float | None]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    names: tuple[list[str], list[str]] = [], []
+    for name, accuracy in pairs:
+        names[accuracy is None].append(str(name))
+    return tuple(names[0]), tuple(names[1])
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
