@@ -8,13 +8,16 @@ Only a complete file with the right SHA-256 is renamed to the target.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
+from platformdirs import user_cache_dir
 
 from m3ke_async.errors import UsageError
 from m3ke_async.text import one_line
@@ -22,7 +25,6 @@ from m3ke_async.verified import DownloadError, has_file, hash_file, locked, sett
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from m3ke_async.verified import Progress
 
@@ -94,6 +96,12 @@ def download(
     return target
 
 
+def cache_dir() -> Path:
+    """Where downloads are kept: the folder in M3KE_CACHE, or the user's cache folder."""
+    chosen = os.environ.get("M3KE_CACHE")
+    return Path(chosen).expanduser() if chosen else Path(user_cache_dir("m3ke-async", appauthor=False))
+
+
 def shown(url: str) -> str:
     """The address for messages: without password and query, which may be secret."""
     try:
@@ -154,11 +162,12 @@ class _Transfer:
                     reached |= grew or not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
                     failures = 1 if grew else failures + 1
                     if failures >= (ATTEMPTS if reached else ATTEMPTS_UNREACHED):
-                        reason = one_line(str(error)) or type(error).__name__
-                        raise DownloadError(
-                            f"{shown(self.url)}: {reason}; the same command goes on where it stopped"
-                        ) from error
+                        raise DownloadError(self._problem(error)) from error
                     sleep(min(2.0 ** (failures - 1), 30))
+
+    def _problem(self, error: Exception) -> str:
+        line = f"{shown(self.url)}: {one_line(str(error)) or type(error).__name__}"
+        return f"{line}; the same command goes on where it stopped" if _length(self.part) else line
 
     def _attempt(self, client: httpx.Client) -> None:
         offset = _length(self.part)

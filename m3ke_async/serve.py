@@ -1,0 +1,219 @@
+"""A llama.cpp server for one run: started on a free loopback port, stopped with the run.
+
+async with LocalServer(model, log=run_dir / "server.log") as server:
+    ...  # server.base_url
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import httpx
+
+from m3ke_async.errors import StoppedError, UsageError
+from m3ke_async.text import one_line
+from m3ke_async.verified import writing
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from m3ke_async.models import LocalModel
+
+#: Requests that are answered at a time.
+SLOTS = 4
+#: Tokens of a slot: five shots, the question, and a reply.
+CONTEXT = 2048
+_CHILD = Path(__file__).with_name("llamacpp_child.py")
+_ILLEGAL_INSTRUCTION = {-signal.Signals.SIGILL, 0xC000001D}  # POSIX, Windows
+_KILLED = -9
+#: Seconds to end by itself.
+_GRACE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the child is told."""
+
+    model: str
+    name: str
+    slots: int
+    context: int
+    threads: int
+    cache_mib: int
+
+
+def identity(name: str, sha256: str) -> str:
+    """What stands for a local model's address in a request's identity: its port changes, this does not.
+
+    Raises:
+        UsageError: the server is not installed.
+    """
+    return f"local:{name}:{sha256[:16]}:xllamacpp-{_version()}"
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("xllamacpp")
+    except importlib.metadata.PackageNotFoundError as error:
+        raise UsageError("the local server is not installed: pip install 'm3ke-async[local]'") from error
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        return os.cpu_count() or 1
+
+
+class LocalServer:
+    """An asynchronous context manager: the server lives inside it.
+
+    Attributes:
+        base_url: `http://127.0.0.1:PORT/v1`, while it runs.
+        slots: requests that are answered at a time.
+    """
+
+    def __init__(
+        self,
+        model: LocalModel,
+        *,
+        log: Path,
+        slots: int = SLOTS,
+        threads: int | None = None,
+        start_timeout: float = 300,
+        command: tuple[str, ...] = (sys.executable, "-P", str(_CHILD)),
+    ) -> None:
+        self.base_url = ""
+        self.slots = slots
+        self._settings = Settings(
+            model=str(model.path),
+            name=model.name,
+            slots=slots,
+            context=CONTEXT,
+            threads=threads or cores(),
+            cache_mib=0,
+        )
+        self._log = log
+        self._start_timeout = start_timeout
+        self._command = command
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> Self:
+        """Start it and wait until it answers.
+
+        Raises:
+            UsageError: it is not installed, the file is not one that it can load, the CPU is too
+                old, or it does not answer in time.
+        """
+        _version()
+        self._process = process = await self._spawn()
+        try:
+            async with asyncio.timeout(self._start_timeout):
+                self.base_url = f"{await self._address(process)}/v1"
+                await self._check()
+        except BaseException as error:
+            await _stop(process)
+            if isinstance(error, TimeoutError):
+                raise UsageError(
+                    self._problem(f"did not start in {self._start_timeout:g} seconds")
+                ) from error
+            if isinstance(error, httpx.HTTPError):
+                raise UsageError(self._problem("does not answer")) from error
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is not None:
+            await _stop(self._process)
+
+    async def ended(self) -> StoppedError:
+        """Wait until the server, once started, ends on its own; returns the error to raise."""
+        if self._process is None:
+            raise RuntimeError("the server was not started")
+        return StoppedError(self._problem(_ending(await self._process.wait())))
+
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        with writing(self._log), self._log.open("wb") as log:
+            return await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                # Ctrl-C in a terminal reaches every process of its group: this one has to live
+                # until the requests in flight are answered.
+                start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+
+    async def _address(self, process: asyncio.subprocess.Process) -> str:
+        """The address that the child answers with."""
+        if process.stdin is None or process.stdout is None:
+            raise RuntimeError("the child has no pipes")
+        process.stdin.write(json.dumps(asdict(self._settings)).encode() + b"\n")
+        line = await process.stdout.readline()
+        if not line:
+            raise UsageError(self._problem(_ending(await process.wait())))
+        answer: dict[str, str] = json.loads(line)
+        if "error" in answer:
+            raise UsageError(self._problem(f"cannot load {self._settings.model} ({answer['error']})"))
+        return answer["url"]
+
+    async def _check(self) -> None:
+        """Wait for its health, and make sure that it serves this model."""
+        async with httpx.AsyncClient(trust_env=False) as client:
+            while (await client.get(f"{self.base_url}/health")).status_code == 503:  # it still loads
+                await asyncio.sleep(0.2)  # noqa: ASYNC110 - another process has no event to wait for
+            models = (await client.get(f"{self.base_url}/models")).json()
+        if [row["id"] for row in models["data"]] != [self._settings.name]:
+            raise UsageError(self._problem("serves another model than it was given"))
+
+    def _problem(self, what: str) -> str:
+        return f"the local server {one_line(what)}; its last words: {_tail(self._log)} (all in {self._log})"
+
+
+def _ending(status: int) -> str:
+    if status in _ILLEGAL_INSTRUCTION:
+        return (
+            "was stopped by this CPU, which lacks AVX2 and can run no local model: "
+            "use a server elsewhere, custom/NAME --base-url URL"
+        )
+    if status == _KILLED:
+        return "was killed by the system, most often for want of memory: take a smaller model"
+    return f"ended with status {status}"
+
+
+def _tail(log: Path) -> str:
+    """The last lines of the log, for a message."""
+    text = log.read_bytes()[-2000:].decode("utf-8", "replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return one_line(" / ".join(lines[-3:])) or "none"
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Close the child's input, which ends it; kill it where that is not enough."""
+    try:
+        if process.stdin is not None:
+            process.stdin.close()
+        async with asyncio.timeout(_GRACE):
+            await process.wait()
+    except TimeoutError:
+        pass
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
