@@ -176,8 +176,8 @@ class LocalServer:
     async def _check(self) -> None:
         """Wait for its health, and make sure that it serves this model."""
         async with httpx.AsyncClient(trust_env=False) as client:
-            while (await client.get(f"{self.base_url}/health")).status_code == 503:  # it still loads
-                await asyncio.sleep(0.2)  # noqa: ASYNC110 - another process has no event to wait for
+            while (await client.get(f"{self.base_url}/health")).status_code == 503:  # noqa: ASYNC110
+                await asyncio.sleep(0.2)  # another process, which still loads, has no event to wait for
             models = (await client.get(f"{self.base_url}/models")).json()
         if [row["id"] for row in models["data"]] != [self._settings.name]:
             raise UsageError(self._problem("serves another model than it was given"))
