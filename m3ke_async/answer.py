@@ -62,8 +62,7 @@ class Answer:
     def to_json(self) -> dict[str, Any]:
         """The answer as one JSON object, every field present."""
         value = {name: getattr(self, name) for name in _ANSWER_FIELDS}
-        value["usage"] = {name: getattr(self.usage, name) for name in _USAGE_FIELDS}
-        return value
+        return value | {"usage": {name: getattr(self.usage, name) for name in _USAGE_FIELDS}}
 
     @classmethod
     def from_json(cls, value: Any, *, file: str | Path | None = None, line: int | None = None) -> Self:
@@ -129,14 +128,15 @@ def _is_usage(value: Any) -> bool:
     )
 
 
+_SPLITS, _OUTCOMES = tuple(Split), tuple(Outcome)
 _USAGE_FIELDS = tuple(field.name for field in fields(Usage))
 #: The fields of a line in order, and what each one may hold.
 _ANSWER_FIELDS = {
     "task": _text,
-    "split": lambda value: value in list(Split),
+    "split": lambda value: value in _SPLITS,
     "id": lambda value: _text(value) or _whole(value),
     "request": _text,
-    "outcome": lambda value: value in list(Outcome),
+    "outcome": lambda value: value in _OUTCOMES,
     "choice": _letter_or_none,
     "rule": _text_or_none,
     "span": _is_span,
