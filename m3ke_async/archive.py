@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
@@ -55,7 +56,7 @@ class Member:
     Attributes:
         split: the folder it lies in.
         stem: its name without `.jsonl`.
-        name: its path inside the folder or zip.
+        name: its path inside the folder or zip, as the system or the archive spells it.
         label: its path for people.
     """
 
@@ -103,14 +104,15 @@ class _Folder:
 
     def members(self) -> list[Member]:
         for prefix in ("", "data/"):
-            names = [
-                f"{prefix}{split}/{entry.name}"
+            files = [
+                file
                 for split in Split
                 if (self._path / prefix / split).is_dir()
-                for entry in os.scandir(self._path / prefix / split)
-                if entry.is_file()
+                for file in sorted((self._path / prefix / split).iterdir())
+                if file.is_file()
             ]
-            found = [found for name in names if (found := _member(name, self._path))]
+            names = [file.relative_to(self._path).as_posix() for file in files]
+            found = [found for name in names if (found := _member(_as_utf8(name), self._path, name))]
             if found:
                 return found
         raise _no_splits(self._path)
@@ -146,7 +148,7 @@ class _Zip:
 
     def lines(self, member: Member) -> Iterator[Line]:
         try:
-            with self._archive.open(member.name) as stream:
+            with self._archive.open(member.name) as packed, BufferedReader(packed) as stream:  # type: ignore[type-var]
                 yield from _lines(stream, member)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise _damaged(self._path, error) from None
@@ -168,13 +170,18 @@ def _lines(stream: IO[bytes], member: Member) -> Iterator[Line]:
             yield number, start, text
 
 
-def _member(name: str, container: Path, key: str | None = None) -> Member | None:
+def _as_utf8(name: str) -> str:
+    """A file's name as stored, whatever encoding the locale takes it for."""
+    return os.fsencode(name).decode("utf-8", "surrogateescape")
+
+
+def _member(name: str, container: Path, key: str) -> Member | None:
     parts = PurePosixPath(name).parts
     hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
     if hidden or len(parts) < 2 or parts[-2] not in tuple(Split) or not name.lower().endswith(".jsonl"):
         return None
     label = one_line(f"{container}/{name}", limit=1000)
-    return Member(Split(parts[-2]), parts[-1][: -len(".jsonl")], key or name, label)
+    return Member(Split(parts[-2]), parts[-1][: -len(".jsonl")], key, label)
 
 
 def _open_zip(file: IO[bytes], path: Path) -> zipfile.ZipFile:

@@ -131,7 +131,8 @@ def parse_task_name(stem: str, file: str | None = None) -> TaskName:
     """Read a file's name without `.jsonl`; `file` is where it lies, for messages.
 
     A published task gets its published name, whatever the case, the width of the characters or
-    the spelling of its level. Another name of the same form is a task of an own suite.
+    the spelling of its level. Another name of the same form is a task of an own suite, named by
+    its subject and the usual spelling of its cluster and level.
 
     Raises:
         DataError: the name has another form, or characters that cannot be shown.
@@ -151,7 +152,7 @@ def parse_task_name(stem: str, file: str | None = None) -> TaskName:
     known = _published().get((normalised(subject), cluster, level))
     if known is not None:
         return TaskName(known.name, known.subject, cluster, level)
-    return TaskName(unicodedata.normalize("NFC", stem), subject, cluster, level)
+    return TaskName(f"{subject}-{cluster}-{level}", subject, cluster, level)
 
 
 @lru_cache(maxsize=1)

@@ -27,10 +27,9 @@ from m3ke_async.manifest import Cluster, Level, Split, parse_task_name
 from m3ke_async.text import normalised, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from m3ke_async.archive import Container, Line, Member, Stamp
-    from m3ke_async.manifest import TaskName
 
 __all__ = [
     "LETTERS",
@@ -99,7 +98,7 @@ class Task:
     cluster: Cluster
     level: Level
     path: Path
-    parts: Mapping[Split, Part]
+    parts: dict[Split, Part]
     _pool: list[tuple[Question, ...]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
@@ -219,24 +218,19 @@ def load_suite(path: str | Path) -> Suite:
             names file, line and field.
     """
     path = Path(path).expanduser()
-    names: dict[str, TaskName] = {}
-    parts: dict[str, dict[Split, Part]] = {}
+    tasks: dict[str, Task] = {}
     with open_container(path) as container:
         for member in container.members():
             name = parse_task_name(member.stem, member.label)
-            names[name.name] = name
-            mine = parts.setdefault(name.name, {})
-            if member.split in mine:
-                other = mine[member.split].member.label
+            # Names that differ in case or width alone would share a file on some disks.
+            task = tasks.setdefault(
+                normalised(name.name), Task(name.name, name.subject, name.cluster, name.level, path, {})
+            )
+            if member.split in task.parts:
+                other = task.parts[member.split].member.label
                 raise DataError(f"is the same task as {other}; keep one of them", file=member.label)
-            mine[member.split] = _check(container, member)
-    return Suite(
-        path,
-        tuple(
-            Task(name, names[name].subject, names[name].cluster, names[name].level, path, parts[name])
-            for name in sorted(names)
-        ),
-    )
+            task.parts[member.split] = _check(container, member)
+    return Suite(path, tuple(sorted(tasks.values(), key=lambda task: task.name)))
 
 
 def _check(container: Container, member: Member) -> Part:
