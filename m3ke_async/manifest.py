@@ -147,7 +147,7 @@ def parse_task_name(stem: str, file: str | None = None) -> TaskName:
             f" {', '.join(Cluster)} and a level of {', '.join(Level)}; rename the file",
             file=file,
         )
-    if printable(stem) != stem:
+    if printable(stem) != stem or "\n" in stem or "\t" in stem:
         raise DataError(f"the name {one_line(stem)!r} holds control characters; rename the file", file=file)
     known = _published().get((normalised(subject), cluster, level))
     if known is not None:
