@@ -30,6 +30,8 @@ _MESSAGE_KEYS = ("message", "msg", "error_msg", "status_msg", "Message", "detail
 _STATUS_KEYS = ("code", "status", "status_code", "http_status_code")
 #: Where codes lie deeper than the error itself: Azure, Gemini, OpenRouter.
 _NESTED_KEYS = ("innererror", "details", "violations", "metadata")
+#: Values of a code that say that nothing is wrong.
+_NO_CODE = (None, "", 0, "0", 200, "200")
 _DEPTH = 4
 _MOST_CODES = 32
 _LONGEST_CODE = 200
@@ -86,8 +88,8 @@ def find_error(data: dict[str, Any]) -> ErrorBody | None:
     for error in (
         data.get("error"),
         choice.get("error") if isinstance(choice, dict) else None,
-        base if isinstance(base, dict) and base.get("status_code") not in (0, None) else None,
-        data if data.get("error_code") not in (0, None) else None,
+        base if isinstance(base, dict) and base.get("status_code") not in _NO_CODE else None,
+        data if data.get("error_code") not in _NO_CODE else None,
         data.get("errors"),
         data["Response"].get("Error") if isinstance(data.get("Response"), dict) else None,
         None if choices is not None else _flat(data),
@@ -100,7 +102,7 @@ def find_error(data: dict[str, Any]) -> ErrorBody | None:
 def _flat(data: dict[str, Any]) -> dict[str, Any] | None:
     """The body itself where it is an error without a wrapper."""
     worded = any(isinstance(data.get(key), str) for key in ("message", "msg"))
-    named = data.get("object") == "error" or data.get("code") not in (None, 0, 200, "0", "200", "")
+    named = data.get("object") == "error" or data.get("code") not in _NO_CODE
     return data if data.get("detail") or (worded and named) else None
 
 
@@ -113,7 +115,8 @@ def _read_error(error: Any, beside: dict[str, Any] | None = None) -> ErrorBody:
         return ErrorBody(message=_text(error), codes=tuple(codes))
     codes = []
     _collect(error, codes, depth=0)
-    detail = error.get("detail")
+    inner = error.get("message")
+    detail = error.get("detail", inner.get("detail") if isinstance(inner, dict) else None)
     if isinstance(detail, list):
         message, param = _read_details(detail, codes)
     else:

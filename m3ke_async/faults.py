@@ -151,7 +151,7 @@ _PARAMETER = re.compile(
     r"|parameter\.(\w+)"  # DashScope
     r"|unexpected fields[^{]*\{'(\w+)'"  # transformers serve
     r"|field '(\w+)'"  # llama.cpp
-    r"|(?:parameter|argument|field)s?(?: supplied)?:? ['\"`]?(\w+)['\"`]?"
+    r"|(?:parameter|argument|field)s?(?: supplied)?(?:: ?['\"`]?| ['\"`])(\w+)"
     r"|[`'](\w+)[`'] (?:must|is not|does not|should)",
     re.IGNORECASE,
 )
@@ -188,6 +188,8 @@ def decide(
     error = read_body(body, success=success)
     if success and error.status is not None:
         status = error.status  # an error inside HTTP 200 that names its own status
+    if 300 <= status < 400:
+        error = ErrorBody(message=f"to {headers.get('location', 'nowhere')}")
     rule = matching_rule(profile, status, headers, error)
     kind = _kind(profile, rule, error)
     wait = _wait(profile, status, headers, error, now) if _EFFECTS[kind].action is _RETRY else None
@@ -231,7 +233,8 @@ def _decision(
     if kind is Kind.BAD_PARAMETER:
         name = error.param or _parameter(error.message)
         what = what.format(param=one_line(name, limit=60)) if name else "a parameter was refused"
-    label = "" if status is None else " ".join((f"HTTP {status}", *error.codes[:1]))
+    named = [code for code in error.codes if code not in _LACKING and code != str(status)]
+    label = "" if status is None else " ".join((f"HTTP {status}", *named[:1]))
     said = (one_line(label, limit=80), one_line(scrub(error.message[:1000], None), limit=240))
     message = f"{profile.title}: {what}"
     if any(said):

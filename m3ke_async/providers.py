@@ -304,12 +304,12 @@ def _read_rules(top: _Table) -> tuple[Rule, ...]:
     """The rules of one file, none of which is covered by an earlier one."""
     tables = top.tables("rules")
     rules = tuple(_read_rule(table) for table in tables)
-    asked = in_order(rules, ())
-    for earlier, later in combinations(asked, 2):
+    place = {id(rule): number for number, rule in enumerate(rules)}
+    for earlier, later in combinations(in_order(rules, ()), 2):
         if earlier.covers(later):
-            number = rules.index(earlier) + 1
-            raise tables[rules.index(later)].wrong(
-                None, f"can never match, because rule {number} is asked before and covers it"
+            raise tables[place[id(later)]].wrong(
+                None,
+                f"can never match, because rules[{place[id(earlier)] + 1}] is asked before and covers it",
             )
     return rules
 
@@ -319,9 +319,9 @@ def _read_rule(table: _Table) -> Rule:
     rule = Rule(
         kind=table.word("kind", Kind),
         status=table.statuses("status"),
-        code=_lower(table.texts("code")),
+        code=table.patterns("code"),
         text=_lower(table.texts("text")),
-        param=_lower(table.texts("param")),
+        param=table.patterns("param"),
         header=tuple((name.lower(), value) for name, value in table.words("header").items()),
         advice=table.text("advice", None),
         certainty=certainty,
@@ -386,6 +386,13 @@ class _Table:
         if len(set(words)) < len(words):
             raise self.wrong(name, "names something twice")
         return tuple(words)
+
+    def patterns(self, name: str) -> tuple[str, ...]:
+        """Strings in lower case in which `*` is special."""
+        words = _lower(self.texts(name))
+        if any(set(word) & set("?[]") for word in words):
+            raise self.wrong(name, "may hold no ?, [ or ]; only * is special")
+        return words
 
     def words(self, name: str) -> dict[str, str]:
         """A table of strings."""
