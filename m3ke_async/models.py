@@ -39,6 +39,11 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PIECE = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 
 
+def hub_endpoint() -> str:
+    """The address of the Hugging Face hub: the one in HF_ENDPOINT, or its own."""
+    return (os.environ.get("HF_ENDPOINT") or _HUB).rstrip("/")
+
+
 @dataclass(frozen=True, slots=True)
 class HubFile:
     """A file in a repository of the Hugging Face hub, at a revision."""
@@ -49,9 +54,8 @@ class HubFile:
 
     @property
     def url(self) -> str:
-        """Its address, on the endpoint that HF_ENDPOINT names or on the hub itself."""
-        endpoint = os.environ.get("HF_ENDPOINT") or _HUB
-        return f"{endpoint.rstrip('/')}/{self.repository}/resolve/{self.revision}/{self.file}"
+        """Its address."""
+        return f"{hub_endpoint()}/{self.repository}/resolve/{self.revision}/{self.file}"
 
 
 @dataclass(frozen=True, slots=True)
