@@ -1,0 +1,335 @@
+"""The report in the terminal: sentences first, then tables that turn into lists where it is narrow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from m3ke_async.request import Outcome
+from m3ke_async.suite import LETTERS, Cluster, Split
+from m3ke_async.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rich.console import Console
+
+    from m3ke_async.published import PublishedRow, PublishedTable
+    from m3ke_async.score import Scores
+    from m3ke_async.statistics import Average, Counts, GroupScore
+
+#: Four options.
+_CHANCE = 0.25
+#: In a handful of answers one letter leads by chance.
+_ENOUGH_LETTERS = 20
+_MANY_TRUNCATED = 0.05
+#: Below this half width of the interval, in points, the number of questions needs no remark.
+_WIDE = 1.5
+
+#: Columns that the names in a table need; longer ones are folded.
+_LEAST_NAME = 16
+
+_CLUSTER_HEADINGS = {
+    Cluster.ARTS: "Arts",
+    Cluster.SOCIAL: "Social",
+    Cluster.NATURAL: "Natural",
+    Cluster.OTHER: "Other",
+}
+
+
+def render(
+    scores: Scores,
+    settings_lines: Iterable[str],
+    published: PublishedTable | None,
+    console: Console,
+    *,
+    shots: int = 0,
+    tasks: bool = False,
+) -> None:
+    """Print the whole report.
+
+    Args:
+        scores: the run's.
+        settings_lines: the effective settings, printed first as they are.
+        published: the table to stand beside the run; None for other suites than M3KE.
+        console: where to; its width, encoding and colours are kept to.
+        shots: examples per question.
+        tasks: whether to add a row for every task that was asked.
+    """
+    for line in settings_lines:
+        _say(console, line)
+    _say(console, "")
+    for line in _facts(scores):
+        _say(console, line)
+    _by_group(console, "By cluster", {group.name: group for group in scores.clusters.values()})
+    if legend := _legend(scores.total):
+        _say(console, legend)
+    if published is not None:
+        _beside_published(console, scores, published, shots)
+    _by_group(console, "By level", {group.name: group for group in scores.levels.values()})
+    if tasks:
+        _by_group(
+            console, "By task", {f"{task.subject}, {task.level}": task for task in scores.tasks.values()}
+        )
+    _say(console, "")
+    for line in _remarks(scores, shots):
+        _say(console, line, style="yellow")
+
+
+def summary_lines(scores: Scores, *, shots: int = 0) -> list[str]:
+    """What there is to say without tables, one sentence a line, in plain ASCII."""
+    return _facts(scores) + _remarks(scores, shots)
+
+
+# Sentences
+
+
+def _facts(scores: Scores) -> list[str]:
+    total, usage = scores.total, scores.usage
+    lines = _accuracy(scores)
+    rest = "".join(f", {n:,} {name}" for name, n in _without_letter(total).items() if n)
+    lines.append(f"Questions: {total.asked:,} asked; {total.answered:,} answered{rest}")
+    if total.answered:
+        shares = (f"{letter} {n:,} ({100 * n / total.answered:.0f} %)" for letter, n in total.letters.items())
+        lines.append(f"Letters: {', '.join(shares)}")
+    if usage.prompt_tokens is not None or usage.completion_tokens is not None:
+        cached = "" if usage.cached_share is None else f" ({100 * usage.cached_share:.0f} % cached)"
+        lines.append(
+            f"Tokens: {_number(usage.prompt_tokens)} in{cached}, {_number(usage.completion_tokens)} out"
+        )
+    if usage.latency_mean is not None:
+        lines.append(f"Time: {usage.latency_mean:.2f} s a reply, {usage.attempts:,} requests sent")
+    return lines
+
+
+def _accuracy(scores: Scores) -> list[str]:
+    total, found = scores.total, scores.averages
+    if total.interval is None or total.bounds is None:
+        return []
+    low, high = map(_percent, total.interval)
+    worst, best = map(_percent, total.bounds)
+    questions, tasks = _average(found.over_questions, "question"), _average(found.over_tasks, "task")
+    pooled = _average(found.over_clusters_pooled, "cluster")
+    means = _average(found.over_clusters_task_mean, "cluster")
+    accuracy, answered = _percent(total.accuracy), _percent(total.accuracy_answered)
+    return [
+        f"Accuracy {accuracy} of {total.labelled:,} labelled questions, 95 % interval {low} to {high}",
+        f"Bounds: {worst} if all unanswered were wrong, {best} if all were right; {answered} of the answered",
+        f"Average over questions {questions}, over tasks {tasks}",
+        f"M3KE's Average (mean of four clusters): {pooled}, questions pooled; {means}, means of tasks",
+    ]
+
+
+def _average(average: Average, unit: str) -> str:
+    partial = ", partial" if average.partial else ""
+    return f"{_percent(average.value)} ({average.n:,} {unit}{'' if average.n == 1 else 's'}{partial})"
+
+
+def _remarks(scores: Scores, shots: int) -> list[str]:
+    return [
+        *_remarks_on_labels(scores),
+        *_remarks_on_replies(scores.total),
+        *_remarks_on_coverage(scores),
+        *_remarks_on_dev(scores, shots),
+    ]
+
+
+def _remarks_on_labels(scores: Scores) -> list[str]:
+    total = scores.total
+    lines = total.asked - total.missing
+    if not lines:
+        return ["No question has an answer yet, so there is no accuracy"]
+    if not total.labelled:
+        unlabelled = f"The {scores.split} split has no public answers"
+        return [f"{unlabelled}: predictions were written, no accuracy exists; m3ke score RUN --key FILE"]
+    if total.labelled < lines:
+        return [f"{total.labelled:,} of {lines:,} questions have a known answer; accuracies are over these"]
+    return []
+
+
+def _remarks_on_replies(total: GroupScore) -> list[str]:
+    remarks = []
+    letter, most = max(total.letters.items(), key=lambda item: item[1])
+    if total.answered >= _ENOUGH_LETTERS and most > total.answered / 2:
+        by_chance = total.interval is not None and total.interval[0] <= _CHANCE <= total.interval[1]
+        meaning = "near chance" if by_chance else "a sign of position bias"
+        remarks.append(
+            f"Warning: answers {letter} in {100 * most / total.answered:.0f} % of the cases: {meaning}"
+        )
+    truncated = total.outcomes[Outcome.TRUNCATED]
+    if truncated > _MANY_TRUNCATED * total.asked:
+        remarks.append(
+            f"Warning: {truncated:,} of {total.asked:,} replies ran out of tokens before a choice;"
+            " give a larger --max-tokens"
+        )
+    return remarks
+
+
+def _remarks_on_coverage(scores: Scores) -> list[str]:
+    total, found = scores.total, scores.averages
+    remarks = []
+    if total.incomplete:
+        remarks.append(
+            f"Warning: incomplete: {total.outcomes[Outcome.FAILED]:,} failed (counted as wrong),"
+            f" {total.missing:,} missing (left out); the same command again goes on"
+        )
+    if total.labelled and found.over_clusters_pooled.partial:
+        covered, absent = len(found.over_tasks.covered), len(found.over_tasks.absent)
+        clusters = found.over_clusters_pooled.n
+        remarks.append(
+            f"Warning: partial: the averages cover {total.labelled:,} of {total.size:,} questions,"
+            f" {covered} of {covered + absent} tasks, {clusters} of {len(Cluster)} clusters"
+        )
+    return remarks
+
+
+def _remarks_on_dev(scores: Scores, shots: int) -> list[str]:
+    remarks = []
+    if (interval := scores.total.interval) is not None:
+        half = 50 * (interval[1] - interval[0])
+        if half >= _WIDE:
+            remarks.append(
+                f"{scores.total.labelled:,} questions tell the accuracy to about {half:.0f} points"
+                " either way: models that lie closer cannot be told apart"
+            )
+    if shots and scores.split == Split.DEV:
+        remarks.append(
+            f"{shots}-shot on dev is leave-one-out: a question is never among its own examples, all from dev"
+        )
+    return remarks
+
+
+# Tables
+
+
+def _by_group(console: Console, title: str, groups: Mapping[str, Counts]) -> None:
+    asked = {name: group for name, group in groups.items() if group.asked}
+    if not asked:
+        return
+    columns = _group_columns(list(asked.values()))
+    rows = [(name, *(column.cells[index] for column in columns)) for index, name in enumerate(asked)]
+    _print_grid(console, title, ("", *(column.heading for column in columns)), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    heading: str
+    cells: list[str]
+
+
+def _group_columns(groups: Sequence[Counts]) -> list[_Column]:
+    """Accuracy where there is any, the letters, and each kind of reply without one that occurs."""
+    asked = _Column("asked", [f"{group.asked:,}" for group in groups])
+    columns = [asked]
+    if any(group.labelled for group in groups):
+        n = _Column("n", [f"{group.labelled:,}" for group in groups])
+        columns = [n] if n.cells == asked.cells else [asked, n]
+        columns += [
+            _Column("acc.%", [_points(group.accuracy) for group in groups]),
+            _Column("interval", [_range(group.interval) for group in groups]),
+        ]
+    columns += [_Column(letter, [str(group.letters[letter]) for group in groups]) for letter in LETTERS]
+    counts = [_without_letter(group) for group in groups]
+    return columns + [
+        _Column(name[:3], [str(count[name]) for count in counts])
+        for name in counts[0]
+        if any(count[name] for count in counts)
+    ]
+
+
+def _legend(total: Counts) -> str:
+    return ", ".join(f"{name[:3]} = {name}" for name, n in _without_letter(total).items() if n)
+
+
+def _beside_published(console: Console, scores: Scores, published: PublishedTable, shots: int) -> None:
+    pooled, means = scores.averages.over_clusters_pooled, scores.averages.over_clusters_task_mean
+    if pooled.value is None:
+        return
+    groups, own = scores.clusters.items(), "this run, partial" if pooled.partial else "this run"
+    rows = [
+        _published_row(f"{own}, pooled", {name: group.accuracy for name, group in groups}, pooled.value),
+        _published_row(f"{own}, task means", {name: group.task_mean for name, group in groups}, means.value),
+        *(
+            _published_row(row.model, row.clusters, row.average)
+            for row in _neighbours(published, pooled.value)
+        ),
+    ]
+    source = f"{published.source.removeprefix('https://')} at {published.commit}"
+    title = f"Beside the {published.shots}-shot results of {source}, in %"
+    if shots != published.shots:
+        title += f" (this run: {shots}-shot)"
+    _print_grid(console, title, ("", *_CLUSTER_HEADINGS.values(), "Average"), rows)
+
+
+def _published_row(
+    name: str, shares: Mapping[Cluster, float | None], average: float | None
+) -> tuple[str, ...]:
+    return (name, *(_points(shares.get(cluster)) for cluster in Cluster), _points(average))
+
+
+def _neighbours(published: PublishedTable, own: float) -> list[PublishedRow]:
+    """The closed models, and the two others whose averages are nearest; best first."""
+    others = sorted((row for row in published.rows if not row.closed), key=lambda row: abs(row.average - own))
+    shown = [row for row in published.rows if row.closed] + others[:2]
+    return sorted(shown, key=lambda row: row.average, reverse=True)
+
+
+def _print_grid(console: Console, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table with the first column on the left; a list of its rows where the console is too narrow."""
+    from rich.cells import cell_len
+    from rich.table import Table
+    from rich.text import Text
+
+    headings = [_safe(heading, console) for heading in headings]
+    rows = [[_safe(cell, console) for cell in row] for row in rows]
+    _say(console, "")
+    _say(console, title, style="bold")
+    widths = [max(map(cell_len, column)) for column in zip(headings, *rows, strict=True)]
+    if min(widths[0], _LEAST_NAME) + sum(1 + width for width in widths[1:]) > console.width:
+        for name, *cells in rows:
+            _say(console, name)
+            named = (f"{heading} {cell}" for heading, cell in zip(headings[1:], cells, strict=True))
+            _say(console, f"  {', '.join(named)}")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for number, heading in enumerate(headings):
+        table.add_column(Text(heading), justify="right" if number else "left", no_wrap=number > 0)
+    for row in rows:
+        table.add_row(*(Text(cell, overflow="fold") for cell in row))
+    console.print(table)
+
+
+def _say(console: Console, line: str, style: str = "") -> None:
+    from rich.text import Text
+
+    console.print(Text(_safe(line, console), style=style, overflow="fold"))
+
+
+def _safe(text: str, console: Console) -> str:
+    """Nothing that steers a terminal, and nothing that its encoding cannot hold."""
+    return printable(text).encode(console.encoding, "backslashreplace").decode(console.encoding)
+
+
+# Numbers
+
+
+def _without_letter(group: Counts) -> dict[str, int]:
+    """Counts of every outcome but answered, and of the missing, by name."""
+    counts = {outcome.value: n for outcome, n in group.outcomes.items() if outcome is not Outcome.ANSWERED}
+    return counts | {"missing": group.missing}
+
+
+def _percent(share: float | None) -> str:
+    return "none" if share is None else f"{100 * share:.1f} %"
+
+
+def _points(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
+
+
+def _range(interval: tuple[float, float] | None) -> str:
+    return "-" if interval is None else f"{100 * interval[0]:.1f}-{100 * interval[1]:.1f}"
+
+
+def _number(tokens: int | None) -> str:
+    return "unknown" if tokens is None else f"{tokens:,}"
