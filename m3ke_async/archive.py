@@ -86,14 +86,14 @@ def open_container(path: Path) -> Iterator[Container]:
     Raises:
         DataError: there is nothing, or nothing that can be read safely.
     """
-    if not path.exists():
-        raise DataError("no such folder or zip; `m3ke data fetch` gets M3KE", file=path)
     try:
         if path.is_dir():
             yield _Folder(path)
-        else:
+        elif path.is_file():
             with path.open("rb") as file, _open_zip(file, path) as archive:
                 yield _Zip(path, file, archive)
+        else:
+            raise DataError("no such folder or zip; `m3ke data fetch` gets M3KE", file=path)
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", file=error.filename or path) from None
 
@@ -258,7 +258,7 @@ def _stamp(status: os.stat_result) -> Stamp:
 
 
 def _refused(path: Path, what: str) -> DataError:
-    return DataError(f"the zip is refused: {what}; unpack it and give the folder if you trust it", file=path)
+    return DataError(f"the zip is refused: {what}; give an archive without that, or a folder", file=path)
 
 
 def _damaged(path: Path, error: Exception) -> DataError:

@@ -213,7 +213,7 @@ def _report_lines(report: Report) -> Iterator[str]:
     if report.whole:
         yield f"This is {commit}, whole: all {len(report.published)} files have the published rows."
     elif report.published or report.changed:
-        yield f"This is not {commit} as published: {len(report.published)} files have the published rows."
+        yield f"This is not {commit} as published. Files with the published rows: {len(report.published)}."
         yield from _listed("with other rows", [f"{name} ({how})" for name, how in report.changed.items()])
         yield from _listed("missing", report.missing)
         yield from _listed("not of M3KE", report.extra)
@@ -224,7 +224,7 @@ def _report_lines(report: Report) -> Iterator[str]:
         known = (
             f"{summary.labelled:,} with a known answer ({letters})" if summary.labelled else "no answer known"
         )
-        yield f"{split}: {summary.tasks} tasks, {summary.rows:,} questions, {known}"
+        yield f"{split}: tasks {summary.tasks}, questions {summary.rows:,}, {known}"
     for name, places in report.findings.items():
         by_split = Counter(place.split for place in places)
         counts = ", ".join(f"{split} {count:,}" for split, count in by_split.items()) or "none"

@@ -7,6 +7,7 @@ therefore holds names, sizes and hashes, however many questions there are.
 from __future__ import annotations
 
 import json
+import os
 import unicodedata
 from array import array
 from dataclasses import dataclass, field
@@ -217,7 +218,7 @@ def load_suite(path: str | Path) -> Suite:
         DataError: nothing there, a zip that is not safe, or a row that is not right; the message
             names file, line and field.
     """
-    path = Path(path).expanduser()
+    path = Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib's raises where the user is unknown
     tasks: dict[str, Task] = {}
     with open_container(path) as container:
         for member in container.members():

@@ -130,7 +130,7 @@ def test_an_own_suite_is_called_so(tmp_path: Path) -> None:
     assert not report.whole
     assert report.extra == (f"{TASK}/test",)
     assert "This is a suite of its own" in format_report(report)
-    assert "test: 1 tasks, 1 questions, no answer known" in format_report(report)
+    assert "test: tasks 1, questions 1, no answer known" in format_report(report)
 
 
 def test_part_of_m3ke_says_what_is_missing_changed_and_added(tmp_path: Path, shared: Path) -> None:
@@ -151,7 +151,7 @@ def test_part_of_m3ke_says_what_is_missing_changed_and_added(tmp_path: Path, sha
     assert len(report.missing) == 142 - 3
     assert not report.whole
     text = format_report(report)
-    assert "This is not M3KE at b370aae (2023-07-20) as published: 1 files have the published rows." in text
+    assert "This is not M3KE at b370aae (2023-07-20) as published. Files with the published rows: 1." in text
     assert f"{religion}/dev (6 rows instead of 5)" in text
     assert "139 missing: " in text
     assert "; and 134 more" in text

@@ -79,6 +79,15 @@ def test_the_splits_may_lie_in_data(tmp_path: Path) -> None:
     assert load_suite(str(tmp_path)).size(Split.TEST) == 1
 
 
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    write(tmp_path / "suite", f"test/{TASK}", [row()])
+    assert load_suite("~/suite").path == tmp_path / "suite"
+    with pytest.raises(DataError, match="no such folder"):
+        load_suite("~nobody-of-this-name/suite")
+
+
 def test_other_files_are_ignored(tmp_path: Path) -> None:
     write(tmp_path, f"test/{TASK}", [row()])
     for junk in (".DS_Store", ".hidden-Other-Other.jsonl", "README.md", "subject_cluster.mapping.json"):
