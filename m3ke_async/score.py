@@ -173,7 +173,7 @@ def score(
     for answer in answers:
         counts = cells.get(answer.task)
         if counts is None or answer.split != split:
-            raise DataError(f"an answer to {answer.task}, {answer.split}, is not of this run")
+            raise DataError(f"an answer to {one_line(answer.task)}, {answer.split}, is not of this run")
         cell = (answer.outcome, answer.choice, answer.key)
         counts[cell] = counts.get(cell, 0) + 1
         sums.add(answer)

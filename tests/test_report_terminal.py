@@ -62,7 +62,7 @@ def printed(
 ) -> str:
     raw = io.BytesIO()
     with io.TextIOWrapper(raw, encoding=encoding, newline="\n") as file:
-        console = Console(file=file, width=width)
+        console = Console(file=file, width=width, _environ={})  # no FORCE_COLOR from outside
         render(scores, settings, published, console, shots=shots, tasks=tasks)
         file.flush()
         return raw.getvalue().decode(encoding)
