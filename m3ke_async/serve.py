@@ -10,9 +10,11 @@ import asyncio
 import importlib.metadata
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -37,6 +39,10 @@ _ILLEGAL_INSTRUCTION = {-signal.Signals.SIGILL, 0xC000001D}  # POSIX, Windows
 _KILLED = -9
 #: Seconds to end by itself.
 _GRACE = 5
+#: Bytes of the log that are read for a message.
+_TAIL = 20_000
+#: Time and level at the start of llama.cpp's lines.
+_STAMP = re.compile(r"^[\d.]+ [A-Z]\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +73,16 @@ def _version() -> str:
         raise UsageError("the local server is not installed: pip install 'm3ke-async[local]'") from error
 
 
-def cores() -> int:
-    """The cores that this process may use."""
+def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """The cores that this process may use; a container's quota counts, which the system's count ignores."""
     try:
-        return len(os.sched_getaffinity(0))
+        mine = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
-        return os.cpu_count() or 1
+        mine = os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # absent, or "max 100000"
+        time, period = quota.read_text("ascii").split()
+        mine = min(mine, round(int(time) / int(period)))
+    return max(mine, 1)
 
 
 class LocalServer:
@@ -170,7 +180,7 @@ class LocalServer:
             raise UsageError(self._problem(_ending(await process.wait())))
         answer: dict[str, str] = json.loads(line)
         if "error" in answer:
-            raise UsageError(self._problem(f"cannot load {self._settings.model} ({answer['error']})"))
+            raise UsageError(self._problem(f"cannot load {self._settings.model} ({answer['error']})", 0))
         return answer["url"]
 
     async def _check(self) -> None:
@@ -182,26 +192,23 @@ class LocalServer:
         if [row["id"] for row in models["data"]] != [self._settings.name]:
             raise UsageError(self._problem("serves another model than it was given"))
 
-    def _problem(self, what: str) -> str:
-        return f"the local server {one_line(what)}; its last words: {_tail(self._log)} (all in {self._log})"
+    def _problem(self, what: str, line: int = -1) -> str:
+        """A message with one line of the log: after a failed load the first is the cause, else the last."""
+        text = self._log.read_bytes()[-_TAIL:].decode("utf-8", "replace")
+        lines = [_STAMP.sub("", found) for found in text.splitlines() if found.strip()]
+        words = one_line(lines[line]) if lines else "it printed nothing"
+        return f"the local server {one_line(what)}: {words} (log: {self._log})"
 
 
 def _ending(status: int) -> str:
     if status in _ILLEGAL_INSTRUCTION:
         return (
-            "was stopped by this CPU, which lacks AVX2 and can run no local model: "
-            "use a server elsewhere, custom/NAME --base-url URL"
+            "was stopped by this CPU, which lacks AVX2 and so cannot run it; "
+            "ask a server elsewhere: custom/NAME --base-url URL"
         )
     if status == _KILLED:
-        return "was killed by the system, most often for want of memory: take a smaller model"
+        return "was killed by the system, most often for want of memory; take a smaller model or free some"
     return f"ended with status {status}"
-
-
-def _tail(log: Path) -> str:
-    """The last lines of the log, for a message."""
-    text = log.read_bytes()[-2000:].decode("utf-8", "replace")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return one_line(" / ".join(lines[-3:])) or "none"
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
