@@ -16,11 +16,14 @@ Everything here is foreign: any bytes are read, nothing is raised.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+
+from m3ke_async.text import escape_surrogates
 
 _CODE_KEYS = (
     *("code", "type", "status", "error_type", "error_code", "status_code", "Code"),
@@ -64,10 +67,11 @@ class ErrorBody:
 
 def read_body(body: bytes, *, success: bool) -> ErrorBody:
     """What the body says; `success` is whether the reply's status claims success (2xx)."""
+    text = body.decode("utf-8", "replace").lstrip("\ufeff").strip()
     try:
-        data = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return _read_text(body.decode("utf-8", "replace").lstrip("\ufeff").strip(), success=success)
+        data = load_json(text)
+    except ValueError:
+        return _read_text(text, success=success)
     if isinstance(data, list) and data and isinstance(data[0], dict):
         data = data[0]
     if isinstance(data, str):
@@ -78,6 +82,21 @@ def read_body(body: bytes, *, success: bool) -> ErrorBody:
     if error is not None:
         return error
     return _read_reply(data) if success else _read_error(data)
+
+
+def load_json(text: bytes | str) -> Any:
+    """JSON that may hold lone surrogates or NaN, which orjson refuses; surrogates come back escaped.
+
+    Raises:
+        ValueError: not JSON, or nested too deeply.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        try:
+            return escape_surrogates(json.loads(text))
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
 
 
 def find_error(data: dict[str, Any]) -> ErrorBody | None:

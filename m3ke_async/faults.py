@@ -6,10 +6,7 @@ headers and the exception. It never raises, whatever bytes a server sends.
 
 from __future__ import annotations
 
-import errno
 import re
-import socket
-import ssl
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -19,6 +16,7 @@ from m3ke_async.rate_headers import reset_wait
 from m3ke_async.rules import Kind, Rule
 from m3ke_async.scrub import scrub
 from m3ke_async.text import one_line
+from m3ke_async.transport_faults import kind_of
 from m3ke_async.waits import parse_wait, retry_after, server_time, wait_in_words
 
 if TYPE_CHECKING:
@@ -181,7 +179,7 @@ def decide(
         known forms, but the caller, who knows the key, must still remove it.
     """
     if status is None or (exception is not None and status < 400):
-        kind, words = _from_exception(exception)
+        kind, words = kind_of(exception)
         return _decision(profile, kind, ErrorBody(message=words))
     headers = {name.lower(): value for name, value in headers.items()}
     success = 200 <= status < 300
@@ -261,91 +259,3 @@ def _wait(
     if wait is None and status in (429, 503):
         wait = reset_wait(profile, headers, now)
     return wait
-
-
-# Exceptions are told apart by class name, so that no HTTP client needs to be imported.
-_BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
-    (
-        Kind.TLS,
-        frozenset({"SSLCertVerificationError", "ClientConnectorCertificateError", "CertificateError"}),
-    ),
-    (
-        Kind.WRONG_ADDRESS,
-        frozenset(
-            {
-                "InvalidURL",
-                "NonHttpUrlClientError",
-                "UnsupportedProtocol",
-                "TooManyRedirects",
-                "RedirectClientError",
-            }
-        ),
-    ),
-    (
-        Kind.TIMEOUT,
-        frozenset({"TimeoutError", "TimeoutException", "ServerTimeoutError", "ConnectionTimeoutError"}),
-    ),
-    (
-        Kind.UNREACHABLE,
-        frozenset(
-            {
-                "gaierror",
-                "ConnectionRefusedError",
-                "ClientConnectorDNSError",
-                "ClientConnectorError",
-                "ClientProxyConnectionError",
-                "ConnectError",
-            }
-        ),
-    ),
-    (
-        Kind.MALFORMED,
-        frozenset({"ContentTypeError", "JSONDecodeError", "UnicodeDecodeError", "DecodingError"}),
-    ),
-    (
-        Kind.CONNECTION,
-        frozenset({"ClientError", "TransportError", "OSError", "EOFError", "IncompleteReadError"}),
-    ),
-)
-_LOCAL_ERRNO = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL}
-_UNREACHABLE_ERRNO = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN}
-#: OpenSSL's words for a server that does not speak TLS at all.
-_NO_TLS = ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG")
-
-
-def _from_exception(exception: BaseException | None) -> tuple[Kind, str]:
-    """The kind of an exception or of what caused it, and words for people."""
-    if exception is None:
-        return Kind.CONNECTION, "no answer came"
-    chain = _chain(exception)
-    words = next((text for link in chain if (text := _words(link))), type(exception).__name__)
-    for link in chain:
-        if isinstance(link, ssl.SSLError) and getattr(link, "reason", None) in _NO_TLS:
-            return Kind.TLS, words
-        if isinstance(link, OSError) and not isinstance(link, socket.gaierror):
-            if link.errno in _LOCAL_ERRNO:
-                return Kind.LOCAL_LIMIT, words
-            if link.errno in _UNREACHABLE_ERRNO:
-                return Kind.UNREACHABLE, words
-    for kind, names in _BY_NAME:
-        if any(base.__name__ in names for link in chain for base in type(link).__mro__):
-            return kind, words
-    return Kind.UNEXPECTED, f"{type(exception).__name__}: {words}"
-
-
-def _chain(exception: BaseException) -> list[BaseException]:
-    """The exception and what it was made from, nearest first."""
-    chain: list[BaseException] = [exception]
-    for link in chain:
-        for name in ("certificate_error", "os_error", "__cause__"):
-            inner = getattr(link, name, None)
-            if isinstance(inner, BaseException) and inner not in chain and len(chain) < 8:
-                chain.append(inner)
-    return chain
-
-
-def _words(exception: BaseException) -> str:
-    try:
-        return str(exception).strip()
-    except Exception:  # a foreign __str__ may do anything
-        return ""

@@ -6,26 +6,24 @@ the file, the field and the nearest right one, so that nothing misspelt is ignor
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
-from datetime import date
 from difflib import get_close_matches
 from enum import StrEnum
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from m3ke_async.assets import asset
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.rules import Certainty, Kind, Rule, in_order
+from m3ke_async.toml_table import TomlTable, read_toml
 
 if TYPE_CHECKING:
+    from datetime import date
     from pathlib import Path
 
 #: Rules that hold for most providers, asked after a provider's own.
 _GENERAL = "_general.toml"
 _SUFFIX = ".toml"
-
-_Word = TypeVar("_Word", bound=StrEnum)
 
 
 class Hosting(StrEnum):
@@ -190,7 +188,8 @@ def _unknown_provider(name: str, files: dict[str, Path]) -> str:
 
 
 def _title(path: Path) -> str:
-    return str(_parse(path).get("title", ""))
+    title: str = read_toml(path).text("title", "")
+    return title
 
 
 def find_profiles(folder: Path) -> dict[str, Path]:
@@ -216,10 +215,11 @@ def read_profile(path: Path, *, general: Path) -> Profile:
     Raises:
         DataError: one of the files is wrong.
     """
-    top = _Table(_parse(path), path)
+    top = read_toml(path)
     address, key, limits = top.table("address"), top.table("key"), top.table("limits")
     request, reply = top.table("request"), top.table("reply")
-    own = _read_rules(top)
+    sources = top.words("sources")
+    own = _read_rules(top, sources)
     profile = Profile(
         name=path.stem,
         title=top.text("title"),
@@ -241,11 +241,11 @@ def read_profile(path: Path, *, general: Path) -> Profile:
         tokens_per_minute=limits.count("tokens_per_minute"),
         concurrency=limits.count("concurrency"),
         rules=in_order(own, _general_rules(general)),
-        ended=tuple(_read_ended(table) for table in top.tables("ended")),
-        prices=tuple(_read_price(table) for table in top.tables("prices")),
+        ended=tuple(_read_ended(table, sources) for table in top.tables("ended")),
+        prices=tuple(_read_price(table, sources) for table in top.tables("prices")),
     )
     for table in (address, key, limits, request, reply):
-        table.fact()
+        _fact(table, sources)
         table.done()
     top.done()
     if not profile.chat_path.startswith("/"):
@@ -254,22 +254,13 @@ def read_profile(path: Path, *, general: Path) -> Profile:
 
 
 def _general_rules(path: Path) -> tuple[Rule, ...]:
-    top = _Table(_parse(path), path)
-    rules = _read_rules(top)
+    top = read_toml(path)
+    rules = _read_rules(top, top.words("sources"))
     top.done()
     return rules
 
 
-def _parse(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"is no TOML in UTF-8: {error}", file=path) from error
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=path) from error
-
-
-def _read_limit_headers(table: _Table) -> LimitHeaders:
+def _read_limit_headers(table: TomlTable) -> LimitHeaders:
     headers = LimitHeaders(
         window=table.word("window", Window, Window.UNKNOWN),
         limit=_lower(table.texts("limit")),
@@ -280,30 +271,33 @@ def _read_limit_headers(table: _Table) -> LimitHeaders:
     return headers
 
 
-def _read_ended(table: _Table) -> EndedModel:
+def _read_ended(table: TomlTable, sources: dict[str, str]) -> EndedModel:
     ended = EndedModel(table.text("model"), table.date("on"), table.text("instead", None))
-    table.fact()
+    _fact(table, sources)
     table.done()
     return ended
 
 
-def _read_price(table: _Table) -> Price:
+def _read_price(table: TomlTable, sources: dict[str, str]) -> Price:
+    _, source = _fact(table, sources)
+    if source is None:
+        raise table.wrong("source", "is missing; a price without its source is worth nothing")
     price = Price(
         model=table.text("model"),
         input=table.number("input"),
         output=table.number("output"),
         currency=table.text("currency"),
         on=table.date("on"),
-        source=table.text("source"),
+        source=source,
     )
     table.done()
     return price
 
 
-def _read_rules(top: _Table) -> tuple[Rule, ...]:
+def _read_rules(top: TomlTable, sources: dict[str, str]) -> tuple[Rule, ...]:
     """The rules of one file, none of which is covered by an earlier one."""
     tables = top.tables("rules")
-    rules = tuple(_read_rule(table) for table in tables)
+    rules = tuple(_read_rule(table, sources) for table in tables)
     place = {id(rule): number for number, rule in enumerate(rules)}
     for earlier, later in combinations(in_order(rules, ()), 2):
         if earlier.covers(later):
@@ -314,8 +308,8 @@ def _read_rules(top: _Table) -> tuple[Rule, ...]:
     return rules
 
 
-def _read_rule(table: _Table) -> Rule:
-    certainty, source = table.fact()
+def _read_rule(table: TomlTable, sources: dict[str, str]) -> Rule:
+    certainty, source = _fact(table, sources)
     rule = Rule(
         kind=table.word("kind", Kind),
         status=table.statuses("status"),
@@ -337,137 +331,15 @@ def _lower(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word.lower() for word in words)
 
 
-class _Table:
-    """A TOML table that is read field by field; what nobody asked for is an error."""
-
-    def __init__(self, data: Any, file: Path, place: str = "", sources: dict[str, str] | None = None) -> None:
-        self._file, self._place = file, place
-        if not isinstance(data, dict):
-            raise self.wrong(None, "must be a table")
-        self._data: dict[str, Any] = data
-        self._asked: list[str] = []
-        self._sources = self.words("sources") if sources is None else sources
-
-    def wrong(self, name: str | None, message: str) -> DataError:
-        """The error to raise about a field, or about the table itself."""
-        field = ".".join(part for part in (self._place, name) if part)
-        return DataError(message, file=self._file, field=field or None)
-
-    def done(self) -> None:
-        """Refuse fields that nobody asked for."""
-        for name in self._data:
-            if name not in self._asked:
-                near = get_close_matches(name, self._asked, n=1) or self._asked
-                raise self.wrong(name, f"is no field here; did you mean {' or '.join(near)}?")
-
-    def _get(self, name: str, kind: type | tuple[type, ...], what: str, default: Any) -> Any:
-        self._asked.append(name)
-        value = self._data.get(name, default)
-        if value is ...:
-            raise self.wrong(name, f"is missing; it must be {what}")
-        if name in self._data and (
-            not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
-        ):
-            raise self.wrong(name, f"must be {what}, not {value!r}")
-        return value
-
-    def text(self, name: str, default: Any = ...) -> Any:
-        """A string; `default` where it is absent."""
-        return self._get(name, str, "a string", default)
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """A list of strings, or one string for a list of one."""
-        value = self._get(name, (str, list), "a string or a list of strings", [])
-        words = [value] if isinstance(value, str) else value
-        if name in self._data and not words:
-            raise self.wrong(name, "is empty; leave it out")
-        if not all(isinstance(word, str) and word for word in words):
-            raise self.wrong(name, "must hold strings that are not empty")
-        if len(set(words)) < len(words):
-            raise self.wrong(name, "names something twice")
-        return tuple(words)
-
-    def patterns(self, name: str) -> tuple[str, ...]:
-        """Strings in lower case in which `*` is special."""
-        words = _lower(self.texts(name))
-        if any(set(word) & set("?[]") for word in words):
-            raise self.wrong(name, "may hold no ?, [ or ]; only * is special")
-        return words
-
-    def words(self, name: str) -> dict[str, str]:
-        """A table of strings."""
-        value: dict[str, Any] = self._get(name, dict, "a table of strings", {})
-        if not all(isinstance(word, str) for word in value.values()):
-            raise self.wrong(name, "must hold strings")
-        return value
-
-    def word(self, name: str, words: type[_Word], default: Any = ...) -> _Word:
-        """One of a closed set of words."""
-        text = self.text(name, default)
-        try:
-            return words(text)
-        except ValueError:
-            near = get_close_matches(str(text), [*words], n=1) or [*words]
-            raise self.wrong(name, f"cannot be {text!r}; did you mean {' or '.join(near)}?") from None
-
-    def flag(self, name: str) -> bool:
-        """A boolean; false where it is absent."""
-        value: bool = self._get(name, bool, "true or false", False)
-        return value
-
-    def count(self, name: str) -> int | None:
-        """A whole number above 0, or None."""
-        value: int | None = self._get(name, int, "a whole number", None)
-        if value is not None and value < 1:
-            raise self.wrong(name, f"must be above 0, not {value}")
-        return value
-
-    def number(self, name: str) -> float:
-        """A number that is not negative."""
-        value = float(self._get(name, (int, float), "a number", ...))
-        if not 0 <= value < float("inf"):
-            raise self.wrong(name, f"must be 0 or above, not {value}")
-        return value
-
-    def date(self, name: str) -> date:
-        """A date such as 2026-10-23."""
-        value: date = self._get(name, date, "a date such as 2026-10-23", ...)
-        return value
-
-    def statuses(self, name: str) -> frozenset[int]:
-        """HTTP statuses: numbers, and `5xx` for all of a hundred."""
-        value = self._get(name, (int, str, list), 'a status such as 429, "5xx", or a list of them', [])
-        found: set[int] = set()
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, str) and item in {"2xx", "3xx", "4xx", "5xx"}:
-                found.update(range(int(item[0]) * 100, int(item[0]) * 100 + 100))
-            elif isinstance(item, int) and not isinstance(item, bool) and 100 <= item < 600:
-                found.add(item)
-            else:
-                raise self.wrong(name, f"{item!r} is no HTTP status; a rule with it can never match")
-        return frozenset(found)
-
-    def fact(self) -> tuple[Certainty, str | None]:
-        """How certain the table's facts are, and where they were read."""
-        certainty = self.word("certainty", Certainty, Certainty.RECALLED)
-        source = self.text("source", None)
-        if source is None and certainty in (Certainty.VERIFIED, Certainty.MEASURED):
-            raise self.wrong("source", f"is missing; what is {certainty} was read somewhere")
-        if source is not None and source not in self._sources:
-            near = get_close_matches(source, self._sources, n=1) or [*self._sources]
-            raise self.wrong(
-                "source", f"{source!r} is not in the table sources; did you mean {' or '.join(near)}?"
-            )
-        return certainty, None if source is None else self._sources[source]
-
-    def table(self, name: str) -> _Table:
-        """A table; empty where it is absent."""
-        return self._below(self._get(name, dict, "a table", {}), name)
-
-    def tables(self, name: str) -> list[_Table]:
-        """A list of tables; empty where it is absent."""
-        items: list[Any] = self._get(name, list, f"a list of tables [[{name}]]", [])
-        return [self._below(item, f"{name}[{number}]") for number, item in enumerate(items, 1)]
-
-    def _below(self, data: Any, name: str) -> _Table:
-        return _Table(data, self._file, f"{self._place}.{name}" if self._place else name, self._sources)
+def _fact(table: TomlTable, sources: dict[str, str]) -> tuple[Certainty, str | None]:
+    """How certain a table's facts are, and where they were read."""
+    certainty = table.word("certainty", Certainty, Certainty.RECALLED)
+    source = table.text("source", None)
+    if source is None and certainty in (Certainty.VERIFIED, Certainty.MEASURED):
+        raise table.wrong("source", f"is missing; what is {certainty} was read somewhere")
+    if source is not None and source not in sources:
+        near = get_close_matches(source, sources, n=1) or [*sources]
+        raise table.wrong(
+            "source", f"{source!r} is not in the table sources; did you mean {' or '.join(near)}?"
+        )
+    return certainty, None if source is None else sources[source]
