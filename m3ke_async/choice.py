@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
-from m3ke_async.extraction.normalise import normalise, same_alphabet, without_markup
+from m3ke_async.extraction.normalise import invisible, same_alphabet, without_markup
+from m3ke_async.extraction.original import without
 from m3ke_async.extraction.policies import indicators
-from m3ke_async.extraction.reader import Context, default_reader, is_negative
-from m3ke_async.extraction.reasoning import without_reasoning
+from m3ke_async.extraction.reader import Asked, default_reader
+from m3ke_async.extraction.reasoning import thoughts
 from m3ke_async.extraction.rules import RULES_VERSION
 from m3ke_async.request import Outcome
 
@@ -73,21 +74,21 @@ def extract_choice(
     """
     if policy != "careful":
         return _by_indicator(reply, policy)
-    normal = normalise(reply)
-    speech = without_reasoning(normal.text)
-    if not speech.finished or (reasoning and not reply.strip()):
+    hidden, unfinished = thoughts(reply)
+    said, cuts = without(reply, hidden, mark="\n")
+    if unfinished or ((hidden or reasoning) and not said.strip()):
         return Choice(None, Outcome.TRUNCATED)
-    texts = {letter: without_markup(same_alphabet(text)).strip() for letter, text in (options or {}).items()}
-    asked = same_alphabet(question or "")
-    context = Context(texts, asked, is_negative(asked), "\n".join([asked, *texts.values()]))
-    pick = default_reader().read(speech.text, context)
+    seen, unseen = without(said, invisible(said))
+    text = without_markup(same_alphabet(seen))
+    pick = default_reader().read(text, Asked(question, options), complete=finish_reason != "length")
     if len(pick.letters) == 1 and pick.letters in "ABCD":
-        return Choice(pick.letters, Outcome.ANSWERED, pick.rule, normal.span(pick.start, pick.end))
+        start, last = (cuts.origin(unseen.origin(place)) for place in (pick.start, pick.end - 1))
+        return Choice(pick.letters, Outcome.ANSWERED, pick.rule, (start, last + 1))
     if finish_reason == "length":
         return Choice(None, Outcome.TRUNCATED)
     if len(pick.letters) > 1:
         return Choice(None, Outcome.AMBIGUOUS, pick.rule or None)
-    if _REFUSAL.search(speech.text):
+    if _REFUSAL.search(text):
         return Choice(None, Outcome.REFUSED)
     return Choice(None, Outcome.UNPARSED)
 

@@ -1,57 +1,45 @@
-"""Where a reply names options: standing letters, with their brackets and option words; lists of them as one.
-
-A letter that belongs to a word, a unit, a formula or the question's own names is none.
-"""
+"""Where a reply names options by letter: alone, with brackets and option words, in lists."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from m3ke_async.extraction.normalise import MENTION
+from m3ke_async.extraction.noise import is_noise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 LETTERS = "ABCD"
+#: Marks in a shape: the first character of a mention, and each further one.
+FIRST, REST = "\ue000", "\ue001"
 
 _WORD = "A-Za-z0-9_\u00c0-\u024f\u0370-\u04ff"
 _STANDING = re.compile(
-    rf"(?<![{_WORD}'’.])(?:[A-J]|[A-D]{{2,4}})(?![{_WORD}]|['’][a-z])"
-    rf"|(?<=[选择案为是:：>{{\"(（ ])[a-d](?![{_WORD}'’.]|\s?[a-z\u00c0-\u024f])"
+    rf"(?<![{_WORD}'’])(?:[A-J]|[A-D]{{2,4}})(?![{_WORD}]|['’][a-z])"
+    rf"|(?<=[选项择案为是:：>{{\"(（ ])[a-d](?![{_WORD}'’.]|\s[a-z\u00c0-\u024f])"
 )
 _LOWER_CUE = re.compile(
-    r"(?:选项?|选择|答案[是为应该选：: ]{0,6}|"
-    r"(?:answer|option|choice)(?: is|:| is:)?|boxed\{|<answer>|^)[\s(（\"{]*\Z",
+    r"(?:选项?|选择|答案[是为应该选：: ]{0,6}|(?:answer|option|choice)(?: is|:| is:)?|boxed\{|<answer>|^)"
+    r"[\s(（\"{]{0,3}\Z",
     re.IGNORECASE,
 )
-_NOT_AFTER = re.compile(
-    r"(?:维生素|维他命|vitamin|hepatitis|肝炎病毒|集合|矩阵|事件|命题|向量|直线|线段|平面|基因|字母|方案|类型|血型|等级|档次|"
-    r"列车|音节|plan|grade|type|group|class|team|phase|stage|figure|section|part|point|set|event|matrix|component|"
-    r"[∠△∩∪∈∉⊂⊆×·^_|\\+点角图])\s?\Z",
-    re.IGNORECASE,
+_LOWER_LEAD = re.compile(r"[\W_]{0,4}([a-d])(?=[)）.:：、，,\n]|[\W_]{0,4}\Z)")
+_JOINT = re.compile(
+    r"\s{0,3}(?:[、/&+;；|]|和|与|及|以及|或者?|还是|跟|同|(?:[,，]\s{0,2})?(?:and|or)\b|[,，](?:和|或|以及)?)\s{0,3}"
 )
-_NOT_BEFORE = re.compile(
-    r"\s?(?:[=∩∪∈∉⊂⊆^×·|≠≤≥+]|/[^A-J\s])|\s?[<>]\s?[\dA-J-]"
-    r"|(?:公司|银行|超|语言|型|细胞|股|市|区|县|级|座|栋|队|组|班|国|厂|企业|村|校|君|某|地|站|城|省|酒店|轮|船|车|点|站|"
-    r"物质|元素|淋巴|链|波|楼|字|音|调|大调|小调|面|端|角|集|类|罩杯|罗|女士|先生|盘|柱|线|栏|列|座|等)"
-    r"|\s(?!is\b|are\b|was\b|and\b|or\b|as\b|because|since|has\b|can\b|seems|looks|would|contradicts|states|describes|correctly"
-    r"|incorrectly|wrong|right|correct|incorrect|true|false|too\b|only\b|also\b|does|do\b|could|should|must|might|may\b"
-    r"|fits|best|matches|option|choice|instead|alone|were\b|cannot|not\b|but\b|for\b|in\b|with\b|which\b|that\b|here\b|based"
-    r"|explanation|by\b|if\b|to\b|on\b|x\b)[a-z]"
-)
-_SEPARATOR = re.compile(
-    r"\s*(?:[、/&＆+;；|]|和|与|及|以及|或者?|还是|跟|同|(?:[,，]\s*)?(?:and|or)\b|[,，](?:和|或|以及)?)\s*"
-)
-_COMMA_END = re.compile(
-    r"\s*(?:[、,，/&;；.。!！)）\]】\n<]|和|与|及|以及|或|and\b|or\b|都|均|皆|全|两|二|三|四|are\b|$)"
+_COMMA_GOES_ON = re.compile(
+    r"\s{0,3}(?:[、,，/&;；.。!！)）\]】\n<]|和|与|及|以及|或|and\b|or\b|都|均|皆|全|两|二|三|四|are\b|\Z)"
 )
 _OPEN = "([（{【「『《<“\"'‘〔〈"
 _CLOSE = ")]）}】」』》>”\"'’〕〉"
-_BEFORE_WORD = ("选项", "选择项", "option", "options", "choice", "choices", "statement", "answer choice")
-_AFTER_WORD = ("这个选项", "这一选项", "个选项", "选项", "这一项", "这项", "项", "option", "choice")
-_HEADING = re.compile(r"\s*[.．、:：)）]|\s*[,，-]\s?(?=\S)")
-_STOPS = "项选案是为与和或答择"
+_WORDS_BEFORE = ("选项", "选择项", "option", "options", "choice", "choices", "statement")
+_WORDS_AFTER = ("这个选项", "这一选项", "个选项", "选项", "这一项", "这项", "项", " option", " choice")
+_HEADING = re.compile(r"\s{0,2}[.．、:：)）]|\s?[,，-]\s?(?=\S)")
+_BULLETS = " -*•·>#\t"
+_LIST_BEFORE = frozenset("选案是为:：择项除】]>{(（,，。；;、了以故\n")
+_LIST_AFTER = ("项", "选项", "都", "均", "皆", "说法", "正确", "错", "对", "不", "三", "两", "四", "全")
+_GLUE = " .．、:：,，)）(（]】\n\"'“"
 
 
 class Mention(NamedTuple):
@@ -61,10 +49,10 @@ class Mention(NamedTuple):
         start: where it begins, with its brackets and option words.
         end: where it ends, with its option's text where that follows.
         letters: the letters named, in order; those past D name no option.
-        core: where the first letter stands.
+        core: where the letter itself stands.
         heading: a letter, a separator, then text: the form of a listed option.
         opens: it is the first thing on its line.
-        told: the option's own text follows the letter.
+        told: the option's own text follows the letter, or is the mention.
     """
 
     start: int
@@ -76,94 +64,87 @@ class Mention(NamedTuple):
     told: bool = False
 
 
-def find_letters(text: str, options: Mapping[str, str], context: str) -> list[Mention]:
-    """The mentions by letter, in order; names of their own in `context`, the question, are none."""
+def find_letters(text: str, options: Mapping[str, str], names: str) -> list[Mention]:
+    """The mentions by letter, in order; the question's `names` are none."""
     found: list[Mention] = []
-    joined = False
+    lead = _LOWER_LEAD.match(text)
+    if lead:
+        found.append(_decorated(text, *lead.span(1), lead[1].upper(), _told(text, lead.end(1), options.get(lead[1].upper()))))
     for candidate in _STANDING.finditer(text):
         start, end = candidate.span()
+        if found and start < found[-1].end:
+            continue  # inside the text of the option just named
         letters = candidate[0]
         if letters.islower():
             if not _LOWER_CUE.search(text, max(0, start - 14), start):
                 continue
             letters = letters.upper()
         told = _told(text, end, options.get(letters))
-        if not told and _is_noise(text, start, end, context):
+        if not told and is_noise(text, start, end, names):
             continue
         if len(letters) > 1 and not _is_list(letters, text, start, end):
             continue
         mention = _decorated(text, start, end, letters, told)
-        if found and (gap := _SEPARATOR.fullmatch(text, found[-1].end, max(mention.start, found[-1].end))):
+        if found and mention.start < found[-1].end:
+            mention = mention._replace(start=found[-1].end)
+        found.append(mention)
+    return joined(text, found)
+
+
+def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
+    """The mentions with those that form a list made one: A、B和C."""
+    found: list[Mention] = []
+    by_comma = False
+    for mention in mentions:
+        if found and found[-1].end <= mention.start <= found[-1].end + 8:
             before = found[-1]
-            comma = gap[0].strip() in {",", "，"}
-            if not comma or joined or _COMMA_END.match(text, mention.end):
-                found[-1] = Mention(
-                    before.start,
-                    mention.end,
-                    before.letters + letters,
-                    before.core,
-                    before.heading,
-                    before.opens,
-                )
-                joined = comma
-                continue
-        joined = False
+            joint = _JOINT.fullmatch(text, before.end, mention.start)
+            if joint:
+                comma = joint[0].strip() in {",", "，"}
+                if not comma or by_comma or _COMMA_GOES_ON.match(text, mention.end):
+                    found[-1] = before._replace(
+                        end=mention.end, letters=before.letters + mention.letters, heading=False
+                    )
+                    by_comma = comma
+                    continue
+        by_comma = False
         found.append(mention)
     return found
 
 
 def _told(text: str, end: int, option: str | None) -> int:
-    """Where the option's own text ends if it follows the letter at `end`, else 0."""
+    """Where the option's own text ends if it follows the letter that ends at `end`, else 0."""
     if not option:
         return 0
     place = end
-    limit = min(len(text), end + 6)
-    while place < limit and text[place] in " .．、:：,，)）(（]】\n\"'“":
+    while place < end + 6 and text[place : place + 1] in _GLUE and place < len(text):
         place += 1
-    return place + len(option) if text.startswith(option, place) and (place > end or len(option) > 1) else 0
-
-
-def _is_noise(text: str, start: int, end: int, context: str) -> bool:
-    if _NOT_BEFORE.match(text, end):
-        return True
-    left = text[start - 1] if start else "\n"
-    if left not in "\n ：:。，," and _NOT_AFTER.search(text, max(0, start - 14), start):
-        return True
-    if left == "/" and text[start - 2 : start - 1].isalpha() and text[start - 2] not in LETTERS:
-        return True
-    if left == " " and _NOT_AFTER.search(text, max(0, start - 14), start):
-        return True
-    right = text[end : end + 1]
-    if right >= "\u4e00" and right not in _STOPS and text[start : end + 1] in context:
-        return True
-    return left >= "\u4e00" and left <= "\u9fff" and left not in _STOPS and text[start - 1 : end] in context
+    if place == end and len(option) == 1:
+        return 0
+    return place + len(option) if text.startswith(option, place) else 0
 
 
 def _is_list(letters: str, text: str, start: int, end: int) -> bool:
+    """Whether letters without anything between them name several options, as in ABD."""
     if "".join(sorted(set(letters))) != letters:
         return False
-    before = text[:start].rstrip()[-1:] if start < 40 else text[start - 40 : start].rstrip()[-1:]
-    after = text[end : end + 12].lstrip()
-    return before in set("选案是为:：择项除】]>{(（,，。；;、了以故\n") | {""} or after.startswith(
-        ("项", "选项", "都", "均", "皆", "说法", "正确", "错", "对", "不", "三", "两", "四", "全")
-    )
+    before = text[max(0, start - 40) : start].rstrip(" ")[-1:]
+    return not before or before in _LIST_BEFORE or text[end : end + 8].lstrip().startswith(_LIST_AFTER)
 
 
 def _decorated(text: str, start: int, end: int, letters: str, told: int) -> Mention:
     left = _skip_back(text, start)
     before = text[max(0, left - 16) : left]
     trimmed = before.rstrip(" ").lower()
-    for word in _BEFORE_WORD:
-        if trimmed.endswith(word):
-            left = _skip_back(text, left - (len(before) - len(trimmed) + len(word)))
-            before = text[max(0, left - 4) : left]
-            break
-    opens = not before.strip(" -*•·>#\t")[-1:] or before.rstrip(" -*•·>#\t")[-1:] == "\n"
+    if trimmed.endswith(_WORDS_BEFORE):
+        word = max((word for word in _WORDS_BEFORE if trimmed.endswith(word)), key=len)
+        left = _skip_back(text, left - (len(before) - len(trimmed) + len(word)))
+        before = text[max(0, left - 16) : left]
+    opens = before.rstrip(_BULLETS)[-1:] in {"", "\n"}
     right = _skip_on(text, max(_skip_on(text, end), told))
-    for word in () if told else _AFTER_WORD:
-        if text.startswith(word, right) and not text.startswith("项目", right):
-            right = _skip_on(text, right + len(word))
-            break
+    if not told and text.startswith(_WORDS_AFTER, right) and not text.startswith("项目", right):
+        word = max((word for word in _WORDS_AFTER if text.startswith(word, right)), key=len)
+        right = _skip_on(text, right + len(word))
     heading = bool(told or _HEADING.match(text, end) or (left < start and opens))
     return Mention(left, right, letters, (start, end), heading, opens, bool(told))
 
@@ -180,33 +161,34 @@ def _skip_on(text: str, place: int) -> int:
     return place
 
 
-def mark_listed(mentions: Sequence[Mention], length: int) -> set[int]:
-    """The places, in `mentions`, of options that are only listed: headings that run A, B, C on from A."""
-    listed: set[int] = set()
+def listed(mentions: Sequence[Mention]) -> set[int]:
+    """Which of the mentions only list the options: headings that run on from A, three or to the end."""
+    places: set[int] = set()
     chain: list[int] = []
-
-    def close() -> None:
-        if len(chain) >= 3 or (len(chain) == 2 and chain[-1] == len(mentions) - 1):
-            listed.update(chain)
-
-    for place, mention in enumerate(mentions):
-        if not mention.heading or len(mention.letters) != 1:
-            continue
-        if mention.letters == "A":
-            close()
-            chain = [place]
-        elif chain and ord(mention.letters) == ord(mentions[chain[-1]].letters) + 1:
+    for place, mention in enumerate([*mentions, None]):
+        goes_on = (
+            mention is not None
+            and bool(chain)
+            and mention.heading
+            and len(mention.letters) == 1
+            and ord(mention.letters) == ord(mentions[chain[-1]].letters) + 1
+        )
+        if goes_on:
             chain.append(place)
-    close()
-    return listed
+        elif mention is None or (mention.heading and mention.letters == "A"):
+            if len(chain) >= 3 or (len(chain) == 2 and chain[-1] == len(mentions) - 1):
+                places.update(chain)
+            chain = [place]
+    return places
 
 
 def shape(text: str, mentions: Sequence[Mention]) -> str:
-    """What the rules read: lower case, every mention overwritten by `MENTION`, same length."""
-    pieces, place = [], 0
+    """What the rules read: the text in lower case, mentions overwritten by marks; same length."""
+    pieces: list[str] = []
+    place = 0
     lowered = text.lower()
     for mention in mentions:
-        start = max(mention.start, place)
-        pieces += [lowered[place:start], MENTION * (mention.end - start)]
+        pieces += [lowered[place : mention.start], FIRST, REST * (mention.end - mention.start - 1)]
         place = mention.end
-    return "".join([*pieces, lowered[place:]])
+    pieces.append(lowered[place:])
+    return "".join(pieces)

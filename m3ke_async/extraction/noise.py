@@ -1,0 +1,49 @@
+"""Standing letters that are no options: words, units, names of things, formulas, articles."""
+
+from __future__ import annotations
+
+import re
+
+#: What may follow an option's letter at once; no further look is needed then.
+_FREE = frozenset(".、:：)）。，,；;\n!！]】”\"'’」』}?？")
+_STOPS = frozenset("项选案是为与和或答择以及：、，。；（）“”")
+
+_BEFORE = re.compile(
+    r"(?:维生素|维他命|集合|矩阵|事件|命题|向量|直线|线段|平面|基因|类型|血型|列车|音节|肝炎|甲型|vitamin|hepatitis|plan|grade"
+    r"|group|class|team|phase|stage|figure|section|event|matrix|type|variable|process|[∠△∩∪∈∉⊂⊆×·^\\+点角图])\s?\Z",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(
+    r"\s?(?:[=∩∪∈∉⊂⊆^×·≠≤≥+]|[<>]\s?[\dA-J-]|/[^A-J\s])"
+    r"|公司|银行|超|语言|型|细胞|股|市|区|县|级|座|栋|队|组|班|国|厂|企业|村|校|君|某|地|站|城|省|酒店|轮|船|车|点"
+    r"|物质|元素|淋巴|链|波|楼|字|音|大调|小调|面|端|角|集|罩杯|罗|女士|先生|盘|柱|栏|列"
+)
+#: An English word after the letter makes it an article or a name, unless the word speaks of an option.
+_ENGLISH = re.compile(
+    r"\s(?!(?:is|are|was|were|and|or|as|because|since|has|have|can|cannot|seems?|looks?|would|contradicts?|states?"
+    r"|describes?|correctly|incorrectly|wrong|right|correct|incorrect|true|false|too|only|also|does|do|could|should|must"
+    r"|might|may|fits?|best|match(?:es)?|option|choice|instead|alone|not|but|for|in|with|which|that|here|based|explanation"
+    r"|by|if|to|on|x|mentions?|refers?|suggests?|implies|represents?|provides?|gives?|says|claims?|will|appears?|accurately"
+    r"|directly|both|out|themselves)\b)[a-z]"
+)
+
+
+def is_noise(text: str, start: int, end: int, names: str) -> bool:
+    """Whether the standing letters `text[start:end]` belong to something else than an option.
+
+    `names` is the question with its options: a letter that stands there beside the same
+    character is a name of the question's own.
+    """
+    right = text[end : end + 1]
+    left = text[start - 1] if start else "\n"
+    if right not in _FREE and right and (_AFTER.match(text, end) or _ENGLISH.match(text, end)):
+        return True
+    if left in "\n：:。，,（(、":
+        before = False
+    else:
+        before = _BEFORE.search(text, max(0, start - 12), start) is not None
+    if before or (left == "/" and text[start - 2 : start - 1].isalpha() and text[start - 2] not in "ABCD"):
+        return True
+    if "\u4e00" <= right <= "\u9fff" and right not in _STOPS and text[start : end + 1] in names:
+        return True
+    return "\u4e00" <= left <= "\u9fff" and left not in _STOPS and text[start - 1 : end] in names
