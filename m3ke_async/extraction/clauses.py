@@ -21,14 +21,15 @@ NEGATIVE = re.compile(
     re.IGNORECASE,
 )
 _POSITIVE = re.compile(r"(?<!不)正确|(?<!不)符合|对的|成立|\bcorrect|\btrue\b|\bright\b")
-_CLAUSE = re.compile(r"[。！!？?；;\n，,]|\.\s")
+_PAUSE = "，,。；;\n"
+_TOPIC = re.compile(r"\s{0,3}[:：,，]")
+_CLAUSE = re.compile(r"[\ue000\ue001。！!？?；;\n，,]|\.\s")
 #: Words before a statement, in its clause, that take it back.
 _UNSURE_BEFORE = re.compile(
-    r"如果|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|同学|误选|误认|错选|例如|比如|格式|其他|其余|另外|请|从|在"
+    r"如果|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|同学|误选|误认|错选|例如|比如|格式|其他|其余|另外"
     r"|\bif\b|suppose|might|whether|\bwhy\b|for example|such as|other|not\b|n't\b|\bis it\b"
     r"|(?:不|别|没有?|并非|未必)(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z"
 )
-_HARMLESS = re.compile(r"从.{0,12}(?:看|来说|可知|得出|分析|判断)|在.{0,12}(?:中|里|内|上|下|时)")
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = re.compile(
     r"\s{0,2}(?:[吗呢？?]|的话|还是|中选|之中|不(?:对|正确|成立)|是(?:错|不)|(?:is|are) (?:wrong|incorrect|false|not))|[^\ue000。；;\n]{0,6}[吗？?]"
@@ -74,7 +75,11 @@ class Grammar:
         self._rules = rules
         self._statements = statements(rules)
         self._predicates = predicates(rules)
-        self._whole = [(rule.name, re.compile(rule.pattern)) for rule in rules if rule.tier is Tier.WHOLE and rule.pattern]
+        self._whole = [
+            (rule.name, re.compile(rule.pattern))
+            for rule in rules
+            if rule.tier is Tier.WHOLE and rule.pattern
+        ]
 
     def whole(self, form: str) -> str | None:
         """The rule by which the shape holds mentions alone, if one does."""
@@ -118,11 +123,13 @@ class Grammar:
             inside = form[match.start() : mention.start]
             if index in listed and ("\n" in inside or rule.name == "leading"):
                 return None
-            before = _clause_before(form, match.start())
-            if rule.name != "leading" and _is_unsure(before, form, mention.end):
-                return None
-            if rule.name == "leading" and self._predicates.match(
-                form[mention.end : mention.end + 12].lstrip(" :：.。,，、")
+            before = _clause_before(form, match.start() + (match[0][0] in _PAUSE))
+            after = "" if says in (Says.ONLY, Says.BUT) else form
+            if rule.name != "leading" and _is_unsure(before, after, mention.end):
+                return Event(mention.start, mention.end, mention.letters, Says.UNSURE, rule.name, index)
+            if rule.name == "leading" and (
+                self._is_topic(form, mention)
+                or self._predicates.match(form[mention.end : mention.end + 12].lstrip(" :：.。,，、(（"))
             ):
                 return None
             if says in (Says.ONLY, Says.BUT):
@@ -134,6 +141,12 @@ class Grammar:
                 elif negative and _POSITIVE.search(said) and not NEGATIVE.search(said):
                     says = Says.TRUE
         return Event(mention.start, mention.end, mention.letters, says, rule.name, index)
+
+    @staticmethod
+    def _is_topic(form: str, mention: Mention) -> bool:
+        """Whether the words of an option set a topic, as in 选项B：, which a bare letter does not."""
+        worded = mention.start + 1 < mention.core[0] or mention.core[1] + 1 < mention.end
+        return worded and not mention.told and _TOPIC.match(form, mention.end) is not None
 
     def _compared(self, form: str, end: int, says: Says, *, negative: bool) -> Says:
         """What "only this one" or "all but this one" comes to, by the predicate that follows."""
@@ -160,7 +173,7 @@ class Grammar:
             return None
         rule = self._rules[int(str(found.lastgroup)[1:])]
         if _is_unsure(_clause_before(form, mention.start), "", 0):
-            return None
+            return Event(mention.start, mention.end, mention.letters, Says.UNSURE, rule.name, index)
         return Event(mention.start, mention.end, mention.letters, rule.says, rule.name, index)
 
 
@@ -173,7 +186,7 @@ def _clause_before(form: str, place: int) -> str:
 
 
 def _is_unsure(before: str, form: str, end: int) -> bool:
-    if before and _UNSURE_BEFORE.search(_HARMLESS.sub("", before)):
+    if before and _UNSURE_BEFORE.search(before):
         return True
     return bool(form) and _UNSURE_AFTER.match(form, end) is not None
 

@@ -37,7 +37,10 @@ NOTHING = Pick("")
 def last_standing(form: str, events: Sequence[Event], mentions: Sequence[Mention]) -> Pick:
     """The last statement that nothing contradicts; several that stand are all returned."""
     stated = [event for event in events if event.says is Says.ANSWER]
-    stated = stated or [event for event in events if event.says is Says.LIKELY]
+    likely = [event for event in events if event.says is Says.LIKELY]
+    if stated and likely and is_retracted(form, stated[-1].end, likely[-1].end):
+        stated.append(likely[-1])
+    stated = stated or likely
     if not stated:
         return NOTHING
     last = stated[-1]
@@ -62,7 +65,7 @@ def verdict(
     asserted: dict[str, Event] = {}
     denied: dict[str, Event] = {}
     for event in events:
-        if event.says in (Says.ANSWER, Says.LIKELY):
+        if event.says in (Says.ANSWER, Says.LIKELY, Says.UNSURE):
             continue
         for letter in event.letters:
             (asserted if event.says in (fits, Says.TICK) else denied)[letter] = event

@@ -16,7 +16,7 @@ FIRST, REST = "\ue000", "\ue001"
 
 _WORD = "A-Za-z0-9_\u00c0-\u024f\u0370-\u04ff"
 _STANDING = re.compile(
-    rf"(?<![{_WORD}'’])(?:[A-J]|[A-D]{{2,4}})(?![{_WORD}]|['’][a-z])"
+    rf"(?<![{_WORD}])(?<![A-Za-z]['’])(?:[A-J]|[A-D]{{2,4}})(?![{_WORD}]|['’][a-z])"
     rf"|(?<=[选项择案为是:：>{{\"(（ ])[a-d](?![{_WORD}'’.]|\s[a-z\u00c0-\u024f])"
 )
 _LOWER_CUE = re.compile(
@@ -69,7 +69,11 @@ def find_letters(text: str, options: Mapping[str, str], names: str) -> list[Ment
     found: list[Mention] = []
     lead = _LOWER_LEAD.match(text)
     if lead:
-        found.append(_decorated(text, *lead.span(1), lead[1].upper(), _told(text, lead.end(1), options.get(lead[1].upper()))))
+        found.append(
+            _decorated(
+                text, *lead.span(1), lead[1].upper(), _told(text, lead.end(1), options.get(lead[1].upper()))
+            )
+        )
     for candidate in _STANDING.finditer(text):
         start, end = candidate.span()
         if found and start < found[-1].end:

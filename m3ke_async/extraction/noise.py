@@ -20,7 +20,7 @@ _AFTER = re.compile(
 )
 #: An English word after the letter makes it an article or a name, unless the word speaks of an option.
 _ENGLISH = re.compile(
-    r"\s(?!(?:is|are|was|were|and|or|as|because|since|has|have|can|cannot|seems?|looks?|would|contradicts?|states?"
+    r"\s(?!(?:is|are|was|were|and|or|nor|as|because|since|has|have|can|cannot|seems?|looks?|would|contradicts?|states?"
     r"|describes?|correctly|incorrectly|wrong|right|correct|incorrect|true|false|too|only|also|does|do|could|should|must"
     r"|might|may|fits?|best|match(?:es)?|option|choice|instead|alone|not|but|for|in|with|which|that|here|based|explanation"
     r"|by|if|to|on|x|mentions?|refers?|suggests?|implies|represents?|provides?|gives?|says|claims?|will|appears?|accurately"

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 #: Where a reply runs on into another question or another speaker's turn.
 _CUT = re.compile(
-    r"(?:\n\s{0,4}|(?<=[A-J]))(?:题目|问题|下一题|第\d{1,3}题|例题|question\s?\d{0,3}|q\d{0,3}|用户|user|human|提问|instruction|请你回答)\s?[:：]"
+    r"(?:\n\s{0,4}|(?<=[A-J]))(?:[【\[]?(?:题目|问题|下一题)[】\]]?|第\d{1,3}题|例题|question\s?\d{0,3}|q\d{0,3}|用户|user|human|提问|instruction|请你回答)\s?[:：]"
+    r"|\n\s{0,4}[【\[](?:题目|问题|下一题|例\d?)[】\]]|\n\s{0,3}\d{1,3}[.、．]\s?(?:下列|以下|关于)"
     r"|<\|im_start\|>|<\|endoftext\|>|<\|im_end\|>|</s>|<\|eot_id\|>|<eos_token>|<end_of_turn>",
     re.IGNORECASE,
 )
@@ -98,10 +99,10 @@ class Reader:
             return Pick(letters, whole, *mentions[0].core)
         echoed = listed(mentions)
         events = self._grammar.events(form, mentions, echoed, negative=asked.negative)
-        pick = last_standing(form, events, mentions)
+        pick = odds(text, mentions) if len(mentions) > 2 else NOTHING
         if pick.letters:
             return pick
-        pick = odds(text, mentions)
+        pick = last_standing(form, events, mentions)
         if pick.letters:
             return pick
         pick = verdict(events, mentions, negative=asked.negative, names=self._grammar.names)

@@ -43,6 +43,7 @@ class Says(StrEnum):
     FALSE = "false"  # this does not hold
     TICK = "tick"  # this is marked
     CROSS = "cross"  # this is marked as out
+    UNSURE = "unsure"  # a statement that its own clause takes back
     NONE = "none"  # a reading of the whole, not of one place
 
 
@@ -71,7 +72,6 @@ class Rule:
 
 
 _IS = r"[\s:：=是为应该当选择就只能最终显然即乃填的故】\])）〕」』>》“\"#,，-]{0,16}"
-_IN_CLAUSE = r"[^\ue000。；;\n，,]"
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -116,7 +116,7 @@ RULES: tuple[Rule, ...] = (
         Says.ANSWER,
         "选 after a word of conclusion",
         r"(?:故|因此|所以|综上|从而|应该?|应当|本题|此题|该题|最终|最后)"
-        rf"{_IN_CLAUSE}{{0,6}}选(?:择|取|定|了|出|的?是|为|答案)?[:：\s]{{0,3}}@",
+        r"[^\ue000。；\n]{0,8}选(?:择|取|定|了|出|的?是|为|答案)?[:：\s]{0,3}@",
         "先看字面，选A；所以选B",
         "为何应选B",
     ),
@@ -143,7 +143,7 @@ RULES: tuple[Rule, ...] = (
         Tier.STATEMENT,
         Says.LIKELY,
         "应为, 而是, 只能是",
-        r"(?:(?:应该?|应当|而|就|只能|一定|必然|显然|还|才|改|即)(?:是|为|选)|剩下?的?(?:只有|就|只能)?(?:是|为)?|只剩下?)[:：\s]{0,3}@",
+        r"(?:(?:应该?|应当|而|就|只能|一定|必然|显然|还|才|改|更正|即|(?:\A|[，,。；\n])\s?(?:那么?|则)?)(?:是|为|选|成)|剩下?的?(?:只有|就|只能)?(?:是|为)?|只剩下?)[:：\s]{0,3}@",
         "A 不对，应为B",
         "A 不对，不应为B",
     ),
@@ -156,6 +156,33 @@ RULES: tuple[Rule, ...] = (
         r"(?:答案|选择|选项)|(?<!不)符合(?:题意|题目要求|要求|题干)|当选|入选)",
         "B就是正确答案，而A说的是另一个城市",
         "B不是正确答案，而A说的是另一个城市",
+    ),
+    Rule(
+        "zh-also",
+        Tier.STATEMENT,
+        Says.ANSWER,
+        "a second option beside the first",
+        r"也(?:可能|可以|能|行)(?:是|为|选|选择)?\s?@",
+        "答案可能是A，也可能是B",
+        "答案是A，也就是上海",
+    ),
+    Rule(
+        "not-that",
+        Tier.STATEMENT,
+        Says.LIKELY,
+        "this option, not that one",
+        r"@[\s，,(（]{0,2}(?:而?不是|而不选|而非|not|rather than|instead of)\s?@",
+        "B，而不是A",
+        "B，还有A",
+    ),
+    Rule(
+        "marked",
+        Tier.STATEMENT,
+        Says.ANSWER,
+        "a note beside a listed option that it is the answer",
+        r"@[\s—-]{0,3}(?:[←⬅(（【\[]|<-{1,2})\s?(?:正确答案|正确选项|正解|答案|本题答案|correct answer|answer)",
+        "A. 上海\nB. 北京 ← 正确答案\nC. 广州\nD. 西安",
+        "A. 上海\nB. 北京 ← 直辖市\nC. 广州\nD. 西安",
     ),
     Rule(
         "en-answer",
@@ -263,7 +290,7 @@ RULES: tuple[Rule, ...] = (
         Says.ANSWER,
         "letter and separator at the start",
         r"\A(?:[\s:：.。,，#>\]】<-]|is\b|为|是|案|[a-z]{0,10}assistant|助手|\d{1,2}[.、)）]){0,8}@(?="
-        r"\s{0,3}(?:\Z|[.。．,，:：、)）;；!！\n<\[【]|解析|解释|分析|理由|原因|因为|题目|答案|根据)|\s[^a-z\s\ue000])",
+        r"\s{0,3}(?:\Z|[.。．,，:：、)）;；!！\n<\[【]|解析|解释|分析|理由|原因|因为|题目|答案|根据)|\s[^a-z\s(（\ue000])",
         "B\n解析：A 说的是另一个城市",
         "B 和 A 都说得通",
     ),
@@ -272,7 +299,7 @@ RULES: tuple[Rule, ...] = (
         Tier.VERDICT,
         Says.TICK,
         "a ticked box before the option",
-        r"(?:\[[x✓✔√]\]|(?:\A|\n)[\s-]{0,4}[✓✔✅☑√●◉])\s{0,3}@",
+        r"(?:\[[x✓✔√]\]|[☑●◉]|(?:\A|\n)[\s-]{0,4}[✓✔✅√])\s{0,3}@",
         "- [ ] A\n- [x] B\n- [ ] C\n- [ ] D",
         "- [ ] A\n- [ ] B\n- [ ] C\n- [ ] D",
     ),
@@ -281,7 +308,7 @@ RULES: tuple[Rule, ...] = (
         Tier.VERDICT,
         Says.CROSS,
         "an empty box or a cross before the option",
-        r"(?:\[\s?\]|(?:\A|\n)[\s-]{0,4}[✗×✘❌☒╳☐○])\s{0,3}@",
+        r"(?:\[\s?\]|[☐☒○]|(?:\A|\n)[\s-]{0,4}[✗×✘❌╳])\s{0,3}@",
         "❌ A ❌ C\n❌ C\n❌ D",
         "A C\nC\nD",
     ),
@@ -345,7 +372,7 @@ RULES: tuple[Rule, ...] = (
         Tier.VERDICT,
         Says.TICK,
         "a flag or a tick after the option",
-        r"\A[\s:：|.—-]{0,4}(?:true|yes|[✓✔✅☑√])",
+        r"\A[\s:：|.(（—-]{0,4}(?:true|yes|[✓✔✅☑√])",
         '{"A": false, "B": true, "C": false, "D": false}',
         '{"A": false, "B": null, "C": false, "D": null}',
     ),
@@ -354,7 +381,7 @@ RULES: tuple[Rule, ...] = (
         Tier.VERDICT,
         Says.CROSS,
         "a flag or a cross after the option",
-        r"\A[\s:：|.—-]{0,4}(?:false|no|[✗×✘❌☒╳])",
+        r"\A[\s:：|.(（—-]{0,4}(?:false|no|[✗×✘❌☒╳])",
         "A✗ C✗ D✗",
         "A C D",
     ),
@@ -364,7 +391,7 @@ RULES: tuple[Rule, ...] = (
         Says.FALSE,
         "said to be wrong",
         r"(?:不|非|未|没有)(?:太|完全|够|一定|是|那么|能算|算|能)?(?:正确|对|准确|符合|恰当|成立|合理|属实|妥|合适|适合|合题意|精确|真)"
-        r"|错误|错(?=[的了。，,;；\s)）|]|\Z)|有误|非正确|并非|\A\s?(?:都|均|也|皆|并|就)?(?:不是|不属于|不能|不会|不可能|不行|不选)|不属于",
+        r"|错误|错(?=[的了。，,;；\s)）|]|\Z)|有误|非正确|并非|不相?符|\A\s?(?:都|均|也|皆|并|就)?(?:不是|不属于|不能|不会|不可能|不行|不选)|不属于",
         "A项错误，C项错误，D项有误",
         "A项存疑，C项存疑，D项存疑",
     ),
@@ -373,7 +400,7 @@ RULES: tuple[Rule, ...] = (
         Tier.VERDICT,
         Says.TRUE,
         "said to be right",
-        r"正确(?!答案|选项|的是|与否)|符合|成立|准确|恰当|无误|属实|合理|(?<![不针相面])对(?=[的。，,;；\s)）|]|\Z)|属于|没错",
+        r"正确(?!答案|选项|的是|与否)|符合|成立|准确|恰当|无误|属实|合理|(?<![不针相面])对(?=[的。，,;；\s)）|]|\Z)|属于|没错|\A\s?(?:才|就)(?:是|对)|\A\s?(?:都|均|皆)(?:是|为|能|可以|可|会|有)",
         "A说的是港口，B项正确，C、D太远",
         "A说的是港口，B项存疑，C、D太远",
     ),

@@ -36,6 +36,7 @@ _NUMBERS |= {
     "4th": 3,
     "last": -1,
 }
+_ARTICLE = re.compile(r"\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
 _PLACE = re.compile(
     r"(倒数)?第\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
     r"|(最后)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
@@ -50,7 +51,8 @@ def compact(text: str) -> tuple[str, list[int]]:
     """The text in small letters without spaces and punctuation, and where each character stood."""
     kept: list[str] = []
     places: list[int] = []
-    for place, char in enumerate(text):
+    article = _ARTICLE.match(text)
+    for place, char in enumerate(text[article.end() :] if article else text, article.end() if article else 0):
         if char.isalnum() or (char in _SIGNS and text[place + 1 : place + 2].isalnum()) or char in "%√":
             kept.append(char.lower()[:1])
             places.append(place)
