@@ -15,7 +15,7 @@ import math
 from enum import Enum
 
 #: A row opens the breaker when it is this long, longer than what is in flight, and lasts so many seconds. At
-#: 5 % random faults 20 in a row come once in 10^26 requests. A server that takes 30 s to answer and fails fast
+#: 5 % random faults 20 in a row come once in 10^26 requests. A server that answers in 30 s and fails at once
 #: shows no success for as long, but has most requests still in flight. One that restarts fails all at once.
 _ROW, _ROW_SECONDS = 20, 3.0
 #: Seconds before the first probe, doubled after each that fails.
