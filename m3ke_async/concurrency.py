@@ -32,7 +32,8 @@ _USED = 0.9
 _FOLLOW = 0.3
 #: Every cut, for a queue or for refusals.
 _CUT = 0.7
-#: A small queue is tried with a cut after so many rounds, in case it is none of ours; then after twice as many.
+#: A small queue is tried with a cut after so many rounds, in case it is none of ours, then after twice as
+#: many.
 _PATIENCE = 16
 #: As many refusals among the last answers cut the limit; random ones hardly ever do. One in eight answers
 #: of a round stops it growing.
@@ -99,8 +100,8 @@ class AdaptiveConcurrency:
                 self._ceiling = math.inf
             self._end_round(in_flight)
 
-    def on_refusal(self, now: float) -> None:
-        """A request was refused for its rate."""
+    def on_refusal(self, now: float, in_flight: int) -> None:
+        """A request was refused for its rate; the others `in_flight` were sent under the limit until now."""
         self._recent.append(True)
         self._refusals += 1
         if sum(self._recent) >= _REFUSED and now >= self._quiet_until:
@@ -108,9 +109,8 @@ class AdaptiveConcurrency:
             self._trial = None
             self._quiet_until = now + _COOLDOWN
             self._ceiling, self._ceiling_until = self._limit * _CEILING, now + _CEILING_SECONDS
-            refused = self._limit
-            self._set(refused * _CUT)
-            self._begin_round(skip=int(refused))
+            self._set(self._limit * _CUT)
+            self._begin_round(skip=in_flight)
 
     def _end_round(self, in_flight: int) -> None:
         latency = self._logs / self._answers
