@@ -1,1 +1,60 @@
 """Run the M3KE benchmark on chat models over HTTP: paced, resumable, auditable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from m3ke_async.choice import Choice, extract_choice
+    from m3ke_async.errors import DataError, ExitCode, IncompleteError, M3keError, StoppedError, UsageError
+    from m3ke_async.request import Outcome
+    from m3ke_async.run import RunResult, evaluate, evaluate_sync
+    from m3ke_async.suite import Question, Suite, Task, load_suite
+
+__all__ = [
+    "Choice",
+    "DataError",
+    "ExitCode",
+    "IncompleteError",
+    "M3keError",
+    "Outcome",
+    "Question",
+    "RunResult",
+    "StoppedError",
+    "Suite",
+    "Task",
+    "UsageError",
+    "evaluate",
+    "evaluate_sync",
+    "extract_choice",
+    "load_suite",
+]
+
+# Names are looked up when they are used, so that `m3ke --help` imports next to nothing.
+_HOMES = {
+    "Choice": "choice",
+    "extract_choice": "choice",
+    "DataError": "errors",
+    "ExitCode": "errors",
+    "IncompleteError": "errors",
+    "M3keError": "errors",
+    "StoppedError": "errors",
+    "UsageError": "errors",
+    "Outcome": "request",
+    "RunResult": "run",
+    "evaluate": "run",
+    "evaluate_sync": "run",
+    "Question": "suite",
+    "Suite": "suite",
+    "Task": "suite",
+    "load_suite": "suite",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{home}"), name)

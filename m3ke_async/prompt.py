@@ -52,10 +52,10 @@ class Prompt:
     dropped: int
 
 
-class _Pattern:
+class Pattern:
     """A template text with `{name}` places; foreign text is joined in, never formatted."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_parts", "text")
 
     def __init__(self, text: str, names: frozenset[str], *, file: Path, field: str) -> None:
         parts: list[tuple[str, str | None]] = []
@@ -73,6 +73,7 @@ class _Pattern:
         missing = names - {name for _, name in parts if name}
         if missing:
             raise DataError(f"the place {{{min(missing)}}} is missing", file=file, field=field)
+        self.text = text
         self._parts = tuple(parts)
 
     def fill(self, values: dict[str, str]) -> str:
@@ -99,8 +100,8 @@ class Template:
     name: str
     zero_shot: str
     few_shot: str
-    question: _Pattern
-    answer: _Pattern
+    question: Pattern
+    answer: Pattern
 
     def ask(self, question: Question) -> str:
         """The question as it stands in a prompt."""
@@ -157,8 +158,8 @@ def load_template(name: str) -> Template:
         name=table["name"],
         zero_shot=table["zero_shot"],
         few_shot=table["few_shot"],
-        question=_Pattern(table["question"], _QUESTION_PLACES, file=path, field="question"),
-        answer=_Pattern(table["answer"], _ANSWER_PLACES, file=path, field="answer"),
+        question=Pattern(table["question"], _QUESTION_PLACES, file=path, field="question"),
+        answer=Pattern(table["answer"], _ANSWER_PLACES, file=path, field="answer"),
     )
 
 

@@ -34,6 +34,9 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY, reply BLOB NOT NULL, provider TEXT NOT NULL, model TEXT, run TEXT NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS superseded (
+    key BLOB NOT NULL, reply BLOB NOT NULL, provider TEXT NOT NULL, model TEXT, run TEXT NOT NULL
+);
 CREATE TABLE IF NOT EXISTS failures (
     key BLOB PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, body BLOB NOT NULL,
     attempts INTEGER NOT NULL, failed_at REAL NOT NULL, run TEXT NOT NULL
@@ -41,10 +44,11 @@ CREATE TABLE IF NOT EXISTS failures (
 """
 
 _GET = "SELECT reply FROM replies WHERE key = ?"
-_PUT = "INSERT INTO replies (key, reply, provider, model, run) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO {}"
-_REPLACE = "UPDATE SET reply = excluded.reply, model = excluded.model, run = excluded.run"
+_PUT = "INSERT OR IGNORE INTO replies (key, reply, provider, model, run) VALUES (?, ?, ?, ?, ?)"
+_KEEP_OLD = "INSERT INTO superseded SELECT key, reply, provider, model, run FROM replies WHERE key = ?"
 _FAIL = """
-INSERT OR REPLACE INTO failures (key, kind, message, body, attempts, failed_at, run) VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT OR REPLACE INTO failures (key, kind, message, body, attempts, failed_at, run)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 
 
@@ -138,14 +142,27 @@ class ReplyStore:
         return _load(row[0]) if row else None
 
     def put(self, request: ChatRequest, reply: Reply, *, replace: bool = False) -> None:
-        """Keep a reply; it is durable when this returns. The first one stays unless `replace`.
+        """Keep a reply; it is durable when this returns.
+
+        The first reply to a request stays the valid one, unless `replace`: then the
+        earlier one moves to the table `superseded`.
 
         Raises:
             StoreError: it could not be written; the caller still holds the reply.
         """
-        statement = _PUT_REPLACE if replace else _PUT_FIRST
         row = (request.key, _dump(reply), request.provider, reply.model, self._run)
-        self._write(statement, row)
+        if not replace:
+            self._write(_PUT, row)
+            return
+        self._write("BEGIN IMMEDIATE", ())
+        try:
+            self._write(_KEEP_OLD, (request.key,))
+            self._write("DELETE FROM replies WHERE key = ?", (request.key,))
+            self._write(_PUT, row)
+        except StoreError:
+            self._db.rollback()
+            raise
+        self._write("COMMIT", ())
 
     def put_failure(self, request: ChatRequest, failure: Failure) -> None:
         """Keep why a request has no reply.
@@ -198,10 +215,6 @@ class ReplyStore:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-_PUT_FIRST = _PUT.format("NOTHING")
-_PUT_REPLACE = _PUT.format(_REPLACE)
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -1,12 +1,12 @@
 """The chat completions protocol: messages to a body, an answer to a Reply.
 
-`parse` is total: any bytes give a Reply or say what kind of nothing came. Whether to try again is decided in `faults`.
+`parse` is total: any bytes give a Reply or None. What it means that there is none, and
+whether to try again, is decided in `faults`.
 """
 
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -18,17 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from m3ke_async.prompt import Message
-
-#: finish_reason values by which providers say that their content check stepped in.
-_FILTERED = frozenset({"content_filter", "sensitive"})
-
-
-class Nothing(StrEnum):
-    """Kinds of answers with HTTP 200 that hold no text."""
-
-    ERROR_BODY = "error_body"  # an error, or no choices at all: faults decides
-    EMPTY = "empty"  # null, '' or blanks as text
-    TOOL_CALL = "tool_call"
+    from m3ke_async.providers import Profile
 
 
 def body(
@@ -43,33 +33,32 @@ def body(
     }
 
 
-def parse(raw: bytes) -> Reply | Nothing:
-    """The reply in a 200 answer, without its latency and number of attempts."""
+def parse(raw: bytes, profile: Profile) -> Reply | None:
+    """The reply in a 200 answer, without its latency and number of attempts; None where there is none."""
     try:
         answer = loads(raw)
     except ValueError:
-        return Nothing.ERROR_BODY
+        return None
     if not isinstance(answer, dict) or answer.get("error"):
-        return Nothing.ERROR_BODY
+        return None
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict) or choice.get("error"):
-        return Nothing.ERROR_BODY
+        return None
     message = choice.get("message")
     finish = _string(choice.get("finish_reason"))
-    if finish in _FILTERED:
-        return _reply(answer, message, "", "content_filter", refusal=False)
-    if not isinstance(message, dict):
-        return Nothing.ERROR_BODY
+    if finish in profile.filtered_finish:
+        return _reply(profile, answer, {}, "", "content_filter", refusal=False)
+    if not isinstance(message, dict) or finish in profile.retry_finish:
+        return None
     text = _text(message.get("content"))
     if text.strip():
-        return _reply(answer, message, text, finish, refusal=False)
+        return _reply(profile, answer, message, text, finish, refusal=False)
     if refusal := _text(message.get("refusal")).strip():
-        return _reply(answer, message, refusal, finish, refusal=True)
+        return _reply(profile, answer, message, refusal, finish, refusal=True)
     if finish == "length":  # the tokens went into thoughts: a true, if useless, reply
-        return _reply(answer, message, "", finish, refusal=False)
-    called = message.get("tool_calls") or message.get("function_call")
-    return Nothing.TOOL_CALL if called else Nothing.EMPTY
+        return _reply(profile, answer, message, "", finish, refusal=False)
+    return None
 
 
 def loads(raw: bytes) -> Any:
@@ -87,12 +76,19 @@ def loads(raw: bytes) -> Any:
             raise ValueError("nested too deeply") from None
 
 
-def _reply(answer: dict[str, Any], message: Any, text: str, finish: str | None, *, refusal: bool) -> Reply:
-    message = message if isinstance(message, dict) else {}
-    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning")) or None
+def _reply(
+    profile: Profile,
+    answer: dict[str, Any],
+    message: dict[str, Any],
+    text: str,
+    finish: str | None,
+    *,
+    refusal: bool,
+) -> Reply:
+    reasoning = (_text(message.get(field)) for field in profile.reasoning_fields)
     return Reply(
         text=text,
-        reasoning=reasoning,
+        reasoning=next(filter(None, reasoning), None),
         finish_reason=finish,
         refusal=refusal,
         usage=_usage(answer.get("usage")),

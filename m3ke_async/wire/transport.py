@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from m3ke_async.address import Address
+    from m3ke_async.providers import Profile
 
 #: A chat reply is some kB; more than this is no reply to a question.
 MAX_BODY = 16 * 1024 * 1024
@@ -42,14 +43,15 @@ class Transport:
 
     Args:
         address: where to post.
-        key: sent as `Authorization: Bearer`, in no other place; None sends no such header.
+        profile: says which header carries the key.
+        key: sent in that header and in no other place; None sends no such header.
         connections: the pool's size; the engine never has more in flight, so that nobody
             waits for a connection.
         connect_timeout: seconds. The whole attempt's deadline is the engine's.
     """
 
     def __init__(
-        self, address: Address, *, key: str | None, connections: int, connect_timeout: float
+        self, address: Address, *, profile: Profile, key: str | None, connections: int, connect_timeout: float
     ) -> None:
         headers = {
             "Content-Type": "application/json",
@@ -57,7 +59,7 @@ class Transport:
             "User-Agent": "m3ke-async",
         }
         if key:
-            headers["Authorization"] = f"Bearer {key}"
+            headers[profile.key_header] = f"{profile.key_prefix}{key}"
         self._chat, self._models = address.chat, address.models
         self._session = aiohttp.ClientSession(
             headers=headers,

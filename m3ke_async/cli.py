@@ -1,0 +1,398 @@
+"""The commands: parsing and printing, no logic.
+
+Modules that do the work are imported by the command that needs them, so that
+`m3ke --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from m3ke_async.errors import ExitCode, M3keError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from m3ke_async.evaluation import Evaluation
+    from m3ke_async.progress import Display
+    from m3ke_async.run import RunResult, Target
+    from m3ke_async.settings import RunSettings
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; every expected error is one line on standard error."""
+    _speak_utf8()
+    try:
+        code = cli.main(args=arguments, prog_name="m3ke", standalone_mode=False)
+    except click.ClickException as error:
+        _fail(error.format_message().replace("\n", " "))
+        code = ExitCode.USAGE
+    except M3keError as error:
+        _fail(str(error))
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        _fail("interrupted; every reply is kept, and the same command goes on")
+        code = ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output is gone, and with it the reason to speak
+        code = ExitCode.ERROR
+    sys.exit(int(code or 0))
+
+
+def _speak_utf8() -> None:
+    """What a poor terminal cannot show is escaped, never fatal."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _fail(message: str) -> None:
+    from m3ke_async.text import printable
+
+    click.echo(f"m3ke: {printable(' '.join(message.split()))}", err=True)
+
+
+def _print_json(value: object) -> None:
+    import orjson
+
+    from m3ke_async.text import escape_surrogates
+
+    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
+    click.echo(orjson.dumps(escape_surrogates(value), option=options).decode())
+
+
+@click.group(context_settings=_CONTEXT)
+@click.version_option(package_name="m3ke-async", prog_name="m3ke")
+def cli() -> None:
+    """Run the M3KE benchmark on chat models: paced, resumable, auditable."""
+
+
+# -- options of a run ------------------------------------------------------------------
+
+_RUN_OPTIONS = (
+    click.option(
+        "--config", type=click.Path(dir_okay=False, path_type=Path), help="TOML file with these options."
+    ),
+    click.option(
+        "--base-url", multiple=True, metavar="URL", help="Address of the server; repeat for several."
+    ),
+    click.option("--api-key-env", metavar="VAR", help="Environment variable that holds the key."),
+    click.option(
+        "--data", metavar="PATH", help="Folder or zip of a suite, or `sample`.  [default: the fetched M3KE]"
+    ),
+    click.option("--split", metavar="dev|test", help="dev is labelled, test is not.  [default: dev]"),
+    click.option(
+        "--shots", type=int, metavar="N", help="Examples before each question, 0 to 5.  [default: 0]"
+    ),
+    click.option("--tasks", multiple=True, metavar="GLOBS", help="Only these tasks, such as 'Math*,*Law*'."),
+    click.option("--limit", type=int, metavar="N", help="Questions per task, from its start."),
+    click.option("--template", metavar="NAME|FILE", help="Prompt template.  [default: m3ke-zh/1]"),
+    click.option(
+        "--fewshot", metavar="message|turns", help="Examples in one message or as turns.  [default: message]"
+    ),
+    click.option("--system", metavar="TEXT", help="A system message."),
+    click.option("--temperature", type=float, help="Always sent.  [default: 0]"),
+    click.option("--max-tokens", type=int, metavar="N", help="Tokens of a reply.  [default: 64]"),
+    click.option("--concurrency", metavar="N|auto", help="Requests in flight.  [default: auto]"),
+    click.option(
+        "--rpm", type=float, metavar="N", help="Requests a minute.  [default: as the provider says]"
+    ),
+    click.option("--tpm", type=float, metavar="N", help="Tokens a minute.  [default: as the provider says]"),
+    click.option("--max-attempts", type=int, metavar="N", help="Tries of one question.  [default: 6]"),
+    click.option(
+        "--timeout", type=float, metavar="SECONDS", help="Of one try, to its last byte.  [default: 120]"
+    ),
+    click.option("--results", metavar="DIR", help="Where runs and replies are kept.  [default: results]"),
+    click.option("--name", metavar="NAME", help="Name of the run's folder."),
+    click.option(
+        "--fresh", is_flag=True, default=None, help="Ask again what has a reply; old replies are kept aside."
+    ),
+    click.option("--retry-failed", is_flag=True, default=None, help="Ask only what failed before."),
+    click.option(
+        "--retry-filtered", is_flag=True, default=None, help="Ask again what a content check stopped."
+    ),
+    click.option("--price", metavar="IN,OUT", help="Money per million prompt and completion tokens."),
+    click.option("--max-cost", type=float, metavar="MONEY", help="Stop when this command has spent so much."),
+    click.option("--max-requests", type=int, metavar="N", help="Stop after so many requests."),
+    click.option("--max-tokens-total", type=int, metavar="N", help="Stop after so many tokens."),
+    click.option("--max-time", type=float, metavar="SECONDS", help="Stop after so long."),
+    click.option("--quiet", is_flag=True, help="Print errors and the result only."),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+)
+
+
+def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_RUN_OPTIONS):
+        command = option(command)
+    return command
+
+
+def _settings(model: str | None, config: Path | None, given: Mapping[str, Any]) -> RunSettings:
+    """Options of the command line before those of the file."""
+    from m3ke_async.settings import make_settings, read_config
+
+    options = read_config(config) if config is not None else {}
+    options |= {name: value for name, value in given.items() if value not in (None, ())}
+    named = options.pop("model", None)
+    chosen = model or (named if isinstance(named, str) else None)
+    if chosen is None:
+        raise click.UsageError(
+            "which model? Give provider/model, such as vllm/Qwen3-8B; `m3ke providers` lists them"
+        )
+    return make_settings(chosen, options)
+
+
+def _prepare(settings: RunSettings, display: Display) -> tuple[Evaluation, Target]:
+    from m3ke_async.evaluation import make_evaluation
+    from m3ke_async.run import find_suite, find_target
+
+    suite = find_suite(settings.data)
+    target = find_target(settings, display)
+    return make_evaluation(settings, suite, target.profile, target.model, target.identity), target
+
+
+def _settings_lines(settings: RunSettings) -> list[str]:
+    """The effective settings, those that were left out included."""
+    shown = ((name, value) for name, value in settings.to_json().items() if value not in (None, (), False))
+    return [f"{name.replace('_', '-'):17}{_plain(value)}" for name, value in shown]
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+# -- commands --------------------------------------------------------------------------
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("model", required=False)
+@_run_options
+def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> int:
+    """Evaluate MODEL (provider/model), or continue.
+
+    The same settings continue the same run: what has a reply is never asked again.
+    """
+    from m3ke_async.loop import run_loop
+    from m3ke_async.progress import make_display
+    from m3ke_async.request import Outcome
+    from m3ke_async.run import run as run_evaluation
+
+    settings = _settings(model, config, options)
+    display = make_display(quiet=quiet)
+    for line in _settings_lines(settings):
+        display.say(line)
+    result = run_loop(run_evaluation(settings, display=display, signals=True))
+    _print_result(result, as_json=as_json)
+    if result.stopped is not None:
+        raise result.stopped
+    if result.exit_code is ExitCode.INCOMPLETE:
+        total = result.scores.total
+        left = total.outcomes[Outcome.FAILED] + total.missing
+        _fail(f"incomplete: {left:,} questions have no reply; the same command goes on")
+    return int(result.exit_code)
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("model", required=False)
+@_run_options
+def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> None:
+    """Requests, tokens, price and time of a run; sends nothing."""
+    from m3ke_async.plan import make_plan
+    from m3ke_async.progress import make_display
+    from m3ke_async.run import price_of
+    from m3ke_async.rundir import STORE_NAME
+    from m3ke_async.store import ReplyStore
+
+    settings = _settings(model, config, options)
+    evaluation, target = _prepare(settings, make_display(quiet=quiet))
+    path = Path(settings.results).expanduser() / STORE_NAME
+    if path.exists():
+        with ReplyStore(path) as store:
+            planned = make_plan(evaluation, store)
+    else:
+        planned = make_plan(evaluation, None)
+    price = price_of(settings, target.profile, target.model)
+    seconds = planned.seconds(
+        settings.rpm or target.profile.requests_per_minute, settings.tpm or target.profile.tokens_per_minute
+    )
+    if as_json:
+        cost = planned.cost(price) if price else None
+        _print_json({**planned.to_json(), "cost": cost, "seconds": seconds})
+        return
+    from m3ke_async.report.plan import plan_lines
+
+    _print_lines(plan_lines(planned, settings, price, seconds))
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("model", required=False)
+@_run_options
+def check(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> None:
+    """Ask MODEL one question: key, address, model, limits."""
+    import tempfile
+
+    from m3ke_async.check import check as check_endpoints
+    from m3ke_async.loop import run_loop
+    from m3ke_async.progress import make_display
+
+    settings = _settings(model, config, {**options, "data": options["data"] or "sample"})
+    display = make_display(quiet=quiet)
+    evaluation, target = _prepare(settings, display)
+    with tempfile.TemporaryDirectory() as folder:
+        checked = run_loop(check_endpoints(evaluation, target, Path(folder) / "server.log", display))
+    if as_json:
+        _print_json([one.to_json() for one in checked])
+        return
+    for one in checked:
+        _print_lines(one.lines())
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("run_path", metavar="RUN")
+@click.option("--key", metavar="FILE", help="Answer key: a folder in M3KE's layout, JSONL or CSV.")
+@click.option("--data", metavar="PATH", help="Where the suite lies now.")
+@click.option(
+    "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
+)
+@click.option("--all-tasks", is_flag=True, help="Print a row for every task.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def score(
+    run_path: str, key: str | None, data: str | None, results: str, *, all_tasks: bool, as_json: bool
+) -> int:
+    """Extract and score RUN again, offline; --key scores the test split."""
+    from m3ke_async.run import rescore
+    from m3ke_async.rundir import find_run
+
+    result = rescore(find_run(run_path, results), data=data, key=key, warn=_fail)
+    _print_result(result, as_json=as_json, tasks=all_tasks)
+    return int(result.exit_code)
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("run_path", metavar="RUN")
+@click.argument("task")
+@click.argument("question_id", metavar="ID")
+@click.option("--data", metavar="PATH", help="Where the suite lies now.")
+@click.option(
+    "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
+)
+def explain(run_path: str, task: str, question_id: str, data: str | None, results: str) -> None:
+    """One question of RUN: prompt, reply, marked choice, rule."""
+    from m3ke_async.explain import explain as explain_question
+    from m3ke_async.run import reopen
+    from m3ke_async.rundir import find_run
+    from m3ke_async.store import ReplyStore
+
+    directory = find_run(run_path, results)
+    evaluation = reopen(directory, data)
+    if not directory.store.exists():
+        raise click.UsageError(
+            f"the reply store {directory.store} is not there; a run is explained beside its store"
+        )
+    with ReplyStore(directory.store, spare=directory.spare_store, warn=_fail) as store:
+        _print_lines(explain_question(evaluation, store, task, question_id))
+
+
+@cli.group(context_settings=_CONTEXT)
+def data() -> None:
+    """Get M3KE, or look at a suite."""
+
+
+@data.command(context_settings=_CONTEXT)
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path), help="A copy on this machine: folder or zip."
+)
+@click.option("--mirror", metavar="URL", help="Another address of the published repository.")
+@click.option(
+    "--to", "target", type=click.Path(path_type=Path), help="Where to.  [default: the user's data folder]"
+)
+def fetch(source: Path | None, mirror: str | None, target: Path | None) -> None:
+    """Download the published M3KE and verify every file."""
+    from m3ke_async.downloading import shown
+    from m3ke_async.fetch import fetch_suite
+    from m3ke_async.progress import make_display
+
+    display = make_display(quiet=False)
+    with shown(display) as progress:
+        path = fetch_suite(target, progress=progress, source=source, mirror=mirror, say=display.say)
+    click.echo(path)
+
+
+@data.command("check", context_settings=_CONTEXT)
+@click.argument("path")
+def check_data(path: str) -> None:
+    """Compare the suite at PATH with the manifest and print what is odd."""
+    from m3ke_async.datacheck import check, format_report
+    from m3ke_async.run import find_suite
+
+    _print_lines(format_report(check(find_suite(path))).split("\n"))
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def providers(name: str | None, *, as_json: bool) -> None:
+    """What is known of the providers, or of one."""
+    from m3ke_async.providers import load_profile, profile_names
+    from m3ke_async.report.providers import profile_lines, table_lines
+
+    profiles = [load_profile(one) for one in ([name] if name else profile_names())]
+    if as_json:
+        from dataclasses import asdict
+
+        _print_json([asdict(profile) for profile in profiles])
+        return
+    _print_lines(profile_lines(profiles[0]) if name else table_lines(profiles))
+
+
+# -- printing --------------------------------------------------------------------------
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    from m3ke_async.text import printable
+
+    for line in lines:
+        click.echo(printable(line))
+
+
+def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> None:
+    if as_json:
+        _print_json(
+            {
+                "path": str(result.path),
+                "exit_code": int(result.exit_code),
+                "stopped": str(result.stopped) if result.stopped else None,
+                "scores": result.scores.to_json(),
+                "ledger": result.ledger.to_json(),
+            }
+        )
+        return
+    from rich.console import Console
+
+    from m3ke_async.report.terminal import render
+    from m3ke_async.rundir import RunDir
+
+    record = RunDir(result.path).read() or {}
+    render(
+        result.scores,
+        [
+            f"{record['settings']['model']}, {record['data']}, {result.scores.split}",
+            f"results in {result.path}",
+        ],
+        _published(record),
+        Console(),
+        shots=record["settings"]["shots"],
+        tasks=tasks,
+    )
+
+
+def _published(record: Mapping[str, Any]) -> Any:
+    """The published table, for M3KE's own questions only."""
+    from m3ke_async.published import published_table
+
+    return published_table(record["settings"]["shots"]) if record["is_m3ke"] else None

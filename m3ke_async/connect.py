@@ -1,0 +1,159 @@
+"""Endpoints for a run: pools, paces and breakers, and a first look at the servers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from m3ke_async.address import parse_address
+from m3ke_async.breaker import Breaker
+from m3ke_async.concurrency import AdaptiveConcurrency
+from m3ke_async.endpoint import Endpoint
+from m3ke_async.errors import IncompleteError, UsageError
+from m3ke_async.nearest import nearest
+from m3ke_async.pace import Pace
+from m3ke_async.scrub import scrub
+from m3ke_async.settings import AUTO_CONCURRENCY
+from m3ke_async.text import one_line
+from m3ke_async.wire.chat import loads
+from m3ke_async.wire.transport import BodyTooLargeError, Transport
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+    from pathlib import Path
+    from random import Random
+
+    from m3ke_async.progress import Display
+    from m3ke_async.run import Target
+    from m3ke_async.settings import RunSettings
+
+#: Seconds to open a connection: long, since hundreds may be opened at once.
+CONNECT_TIMEOUT = 20.0
+
+#: Seconds for the list of models, and how often an unreachable server is tried.
+_LOOK_TIMEOUT, _LOOK_TRIES, _LOOK_PAUSE = 10.0, 3, 0.5
+
+
+async def connect(
+    settings: RunSettings, target: Target, *, log: Path, rng: Random, stack: AsyncExitStack
+) -> tuple[Endpoint, ...]:
+    """Open what a run needs to ask; the stack closes it.
+
+    Args:
+        settings: concurrency and pace.
+        target: who is asked; a local model is served from here on.
+        log: where a local server writes.
+        rng: spreads requests.
+        stack: owns the sessions and the local server.
+
+    Raises:
+        UsageError: the local server does not start.
+    """
+    addresses = target.addresses
+    upper = settings.concurrency or target.profile.concurrency or AUTO_CONCURRENCY
+    if target.local is not None:
+        from m3ke_async.serve import LocalServer
+
+        server = await stack.enter_async_context(LocalServer(target.local, log=log))
+        addresses = (parse_address(server.base_url, target.profile.chat_path),)
+        upper = settings.concurrency or server.slots
+    lower = upper if settings.concurrency or target.local is not None else 1
+    _allow_sockets(upper * len(addresses))
+    endpoints = []
+    for address in addresses:
+        transport = await stack.enter_async_context(
+            Transport(
+                address,
+                profile=target.profile,
+                key=target.key,
+                connections=upper,
+                connect_timeout=CONNECT_TIMEOUT,
+            )
+        )
+        pace = Pace(
+            settings.rpm or target.profile.requests_per_minute,
+            settings.tpm or target.profile.tokens_per_minute,
+            rng,
+        )
+        concurrency = AdaptiveConcurrency(lower=lower, upper=upper)
+        endpoints.append(Endpoint(address, transport, pace, concurrency, Breaker()))
+    return tuple(endpoints)
+
+
+def _allow_sockets(wanted: int) -> None:
+    """Raise the soft limit of open files towards what the connections need."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    need = wanted + 256  # the store, logs, and whatever else is open
+    if resource.RLIM_INFINITY != soft < need:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (need if hard == resource.RLIM_INFINITY else min(need, hard), hard)
+        )
+
+
+async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Display) -> bool:
+    """Look at each server's list of models before anything is paid.
+
+    Returns:
+        Whether every list names the model: then key, address and model are right, and the
+        first question need not go alone.
+
+    Raises:
+        IncompleteError: a server cannot be reached.
+        UsageError: the servers do not serve the same models.
+    """
+    lists = await asyncio.gather(*(_listed(endpoint, target.key) for endpoint in endpoints))
+    known = [names for names in lists if names is not None]
+    if len(endpoints) > 1 and any(names != known[0] for names in known[1:]):
+        shown = "; ".join(
+            f"{endpoint.address.public}: {', '.join(sorted(names or ())) or 'unknown'}"
+            for endpoint, names in zip(endpoints, lists, strict=True)
+        )
+        raise UsageError(
+            f"the servers do not serve the same model ({one_line(shown)}); give --base-url of one model"
+        )
+    if known and known[0] and target.model not in known[0]:
+        display.warn(
+            f"{endpoints[0].address.public} does not list {one_line(target.model)!r}"
+            f"{nearest(target.model, known[0])}; it is asked all the same"
+        )
+    return len(known) == len(endpoints) and all(target.model in names for names in known)
+
+
+async def _listed(endpoint: Endpoint, key: str | None) -> frozenset[str] | None:
+    """Names of the models that a server lists; None where it does not tell."""
+    for left in reversed(range(_LOOK_TRIES)):
+        try:
+            async with asyncio.timeout(_LOOK_TIMEOUT):
+                response = await endpoint.transport.models()
+        except aiohttp.ClientConnectorError as error:
+            if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
+                raise UsageError(f"{endpoint.address.public}: {scrub(one_line(str(error)), key)}") from None
+            if not left:
+                raise IncompleteError(
+                    f"nothing answers at {endpoint.address.public} ({scrub(one_line(str(error)), key)}): "
+                    "is the server running? The same command goes on when it is"
+                ) from None
+            await asyncio.sleep(_LOOK_PAUSE)
+        except (aiohttp.ClientError, OSError, TimeoutError, BodyTooLargeError):
+            return None  # the questions themselves will tell
+        else:
+            return model_names(response.body) if response.status == 200 else None
+    return None
+
+
+def model_names(body: bytes) -> frozenset[str] | None:
+    """Names in a list of models, of either known form; None where it is no such list."""
+    try:
+        table = loads(body)
+    except ValueError:
+        return None
+    rows = table.get("data") if isinstance(table, dict) else table
+    if not isinstance(rows, list):
+        return None
+    return frozenset(row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str))

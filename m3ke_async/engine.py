@@ -1,0 +1,515 @@
+"""The engine: asks what is not yet answered, at the pace that the endpoints allow.
+
+Workers come and go with the concurrency limit: as many tasks as requests in flight,
+never one per question. A question that must be asked again waits in the backlog and
+holds neither a slot nor a worker. A reply is in the store before it is counted.
+
+    take (backlog) -> admit (pace) -> ask (transport) -> parse (wire) -> keep (store)
+                                                      -> decide (faults) -> again | give up | stop
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from m3ke_async.backlog import Job, Pause
+from m3ke_async.breaker import State
+from m3ke_async.errors import IncompleteError, StoppedError
+from m3ke_async.faults import Action, Decision, decide
+from m3ke_async.rate_headers import observed_limits
+from m3ke_async.request import Reply
+from m3ke_async.rules import Kind
+from m3ke_async.scrub import scrub
+from m3ke_async.store import Failure, StoreError
+from m3ke_async.tally import Budget, Price, exceeded
+from m3ke_async.wire.chat import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from m3ke_async.backlog import Ask, Backlog
+    from m3ke_async.endpoint import Endpoint
+    from m3ke_async.lanes import Lane
+    from m3ke_async.pace import Reservation
+    from m3ke_async.providers import Profile
+    from m3ke_async.retry import RetryPolicy
+    from m3ke_async.store import ReplyStore
+    from m3ke_async.tally import Tally
+    from m3ke_async.wire.transport import Response
+
+#: Workers that start together; the next ones follow a moment later, so that hundreds of
+#: connections are not opened at once. A timer under 2 ms would spin on uvloop.
+_RAMP, _RAMP_SECONDS = 64, 0.005
+
+#: A provider that asks for a longer wait than this many seconds stops the run, resumably.
+MAX_WAIT = 600.0
+
+#: Seconds that the reply to an overdue attempt may still come before it is asked again.
+LATE = 60.0
+
+#: Seconds without any reply after which failures end the run instead of the questions.
+_SILENCE = 300.0
+
+#: Seconds that requests in flight get when the run is told to stop.
+GRACE = 30.0
+
+#: Of the first so many answers, more than this share without text stops the run.
+_BLANK_WINDOW, _BLANK_SHARE = 50, 0.2
+
+#: So many refused questions before the first reply show a wrong setting.
+_REFUSED_FIRST = 5
+
+#: Bytes of a raw body that are kept with a failure.
+_KEPT_BODY = 16 * 1024
+
+#: Seconds between tries to write a reply that the disk did not take, and their number.
+_STORE_PAUSE, _STORE_TRIES = 1.0, 60
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Bounds of the asking.
+
+    Attributes:
+        timeout: seconds that one attempt may take, from sending to the last byte.
+        max_tokens: completion tokens that a request may use.
+        budget: what the command may use.
+        price: of tokens, where known.
+        replace: whether a new reply takes the place of a stored one.
+        probe: whether the first request goes alone until it is answered.
+        secret: the key, which is cut out of every message and every kept body.
+    """
+
+    timeout: float
+    max_tokens: int
+    budget: Budget = field(default_factory=Budget)
+    price: Price | None = None
+    replace: bool = False
+    probe: bool = True
+    secret: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A question that is sent once."""
+
+    job: Job
+    endpoint: Endpoint
+    reservation: Reservation
+    sent: float
+
+
+class Engine:
+    """Asks every question of the backlog; each ends with a reply or a failure in the store.
+
+    Args:
+        backlog: the questions.
+        endpoints: at least one; the least busy is asked.
+        store: keeps replies and failures.
+        retry: decides on further tries.
+        profile: of the provider.
+        settings: bounds.
+        tally: counts, shared with the progress display.
+        on_reply: is told of every reply after it is stored.
+        warn: is told, in one line, of what the user should know now.
+    """
+
+    def __init__(
+        self,
+        *,
+        backlog: Backlog,
+        endpoints: tuple[Endpoint, ...],
+        store: ReplyStore,
+        retry: RetryPolicy,
+        profile: Profile,
+        settings: EngineSettings,
+        tally: Tally,
+        on_reply: Callable[[Ask, Reply], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._backlog, self._endpoints, self._store, self._retry = backlog, endpoints, store, retry
+        self._profile, self._settings, self._tally = profile, settings, tally
+        self._on_reply, self._warn = on_reply, warn
+        self._workers: set[asyncio.Task[None]] = set()
+        self._admitting: set[asyncio.Task[None]] = set()
+        self._late: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None  # of the next pump
+        self._timers: list[asyncio.TimerHandle] = []
+        self._probing = settings.probe
+        self._answers = self._blanks = self._refused = 0
+        self._stop: BaseException | None = None
+
+    async def run(self) -> None:
+        """Ask until nothing is left.
+
+        Raises:
+            StoppedError: the provider stopped the run.
+            IncompleteError: a budget is used up, nobody answers, or the disk is full.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._started = self._last_reply = self._loop.time()
+        self._finished = self._loop.create_future()
+        if (seconds := self._settings.budget.seconds) is not None:
+            # a little later, so that the time is over by any rounding
+            self._timers.append(self._loop.call_later(seconds + 0.01, self._check_budget))
+        try:
+            self._pump()
+            await self._finished
+        except asyncio.CancelledError as cancelled:
+            self._stop = self._stop or cancelled
+            raise
+        finally:
+            self._tally.ledger.seconds += self._loop.time() - self._started
+            for timer in self._timers:
+                timer.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
+            running = self._workers | self._late
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        if self._stop is not None:
+            raise self._stop
+
+    def stop(self, reason: BaseException) -> None:
+        """Start nothing more; what is in flight may end within `GRACE`. The first reason stands."""
+        if self._stop is not None:
+            return
+        self._stop = reason
+        self._backlog.clear()
+        self._tally.waiting = 0
+        for task in self._admitting | self._late:
+            task.cancel()
+        self._timers.append(self._loop.call_later(min(GRACE, self._settings.timeout), self.abort))
+        self._loop.call_soon(self._pump)
+
+    def abort(self) -> None:
+        """Do not wait for what is in flight either."""
+        for task in self._workers:
+            task.cancel()
+
+    @property
+    def next_try(self) -> float | None:
+        """Seconds until the next waiting question is asked again; None when none waits."""
+        due = self._backlog.due()
+        return None if due is None else max(0.0, due - self._loop.time())
+
+    # -- workers -------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        """Start workers while there is room and work; end the run when nothing is left."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        again: float | None = _RAMP_SECONDS
+        for _ in range(_RAMP):
+            endpoint = self._free_endpoint()
+            if endpoint is None:
+                again = None if self._workers else self._until_open()
+                break
+            job = self._take(None)
+            if not isinstance(job, Job):
+                again = _RAMP_SECONDS if job is Pause.PAUSE else self._until_due()
+                break
+            endpoint.begin(self._loop.time())
+            self._workers.add(self._loop.create_task(self._work(job, endpoint)))
+        if again is not None:
+            self._timer = self._loop.call_later(again, self._pump)
+        elif not self._workers and not self._finished.done():
+            self._finished.set_result(None)
+
+    def _free_endpoint(self) -> Endpoint | None:
+        """The least busy endpoint that takes another request now."""
+        best: Endpoint | None = None
+        if self._stop is None:
+            now = self._loop.time()
+            for endpoint in self._endpoints:
+                if endpoint.takes_more(now) and (best is None or endpoint.active < best.active):
+                    best = endpoint
+        return best
+
+    def _until_open(self) -> float | None:
+        """Seconds until a breaker lets a request through; None when the run is over."""
+        if self._stop is not None:
+            return None
+        now = self._loop.time()
+        return max(_RAMP_SECONDS, min(endpoint.breaker.wait(now) for endpoint in self._endpoints))
+
+    def _until_due(self) -> float | None:
+        due = None if self._stop is not None else self._backlog.due()
+        return None if due is None else max(_RAMP_SECONDS, due - self._loop.time())
+
+    def _take(self, own: Lane[Ask | None] | None) -> Job | Pause | None:
+        """The next question for a worker, as far as the run goes on."""
+        if self._stop is not None or self._check_budget():
+            return None
+        if self._probing and self._backlog.open > self._backlog.waiting:
+            return None  # the first question is on its way, alone
+        room = 1 if self._probing else sum(endpoint.concurrency.limit for endpoint in self._endpoints)
+        return self._backlog.take(own, self._loop.time(), room=room)
+
+    def _check_budget(self) -> bool:
+        """Stop the run when its budget is used up."""
+        seconds = self._loop.time() - self._started
+        used = exceeded(self._settings.budget, self._tally.ledger, self._settings.price, seconds)
+        if used is not None:
+            self.stop(IncompleteError(f"stopped at the limit of this command: {used}; run it again to go on"))
+        return used is not None
+
+    async def _work(self, job: Job, endpoint: Endpoint) -> None:
+        """Ask one question after another while there is room for this worker."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine that runs has a task
+        try:
+            while True:
+                await self._ask(job, endpoint, task)
+                if task in self._late:
+                    return  # overdue: its place was given away
+                endpoint.active -= 1
+                self._backlog.leave(job)
+                following = await self._next(job.lane)
+                if following is None:
+                    return
+                job, endpoint = following
+                endpoint.begin(self._loop.time())
+                if endpoint.takes_more(self._loop.time()):
+                    self._pump()
+        except asyncio.CancelledError:
+            if task not in self._late:
+                endpoint.active -= 1
+            raise
+        except Exception as error:  # a mistake of ours, or a suite that changed: it must not go unseen
+            self.stop(error)
+        finally:
+            self._workers.discard(task)
+            self._late.discard(task)
+            self._pump()
+
+    async def _next(self, lane: Lane[Ask | None]) -> tuple[Job, Endpoint] | None:
+        """The next question of a worker, and whom to ask; None when it is not needed now."""
+        while (endpoint := self._free_endpoint()) is not None:
+            job = self._take(lane)
+            if isinstance(job, Job):
+                return job, endpoint
+            if job is None:
+                return None
+            await asyncio.sleep(0)
+        return None
+
+    # -- one attempt ---------------------------------------------------------------
+
+    async def _ask(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> None:
+        """Send a question once, and settle what comes back."""
+        request = job.ask.request
+        self._admitting.add(task)
+        try:
+            reservation = await endpoint.pace.admit(request.prompt_chars, self._settings.max_tokens)
+        finally:
+            self._admitting.discard(task)
+        if self._stop is not None or self._check_budget():
+            reservation.refund()
+            return
+        if job.late is not None:
+            job.late.cancel()
+            job.late = None
+        attempt = _Attempt(job, endpoint, reservation, self._loop.time())
+        job.attempts += 1
+        job.first_sent = job.first_sent or attempt.sent
+        self._tally.ledger.requests += 1
+        self._tally.in_flight += 1
+        deadline = self._loop.call_later(self._settings.timeout, self._on_deadline, attempt, task)
+        response: Response | None = None
+        error: Exception | None = None
+        try:
+            response = await endpoint.transport.ask(request.body)
+        except Exception as caught:  # whatever it is, `decide` says what follows
+            error = caught
+        finally:
+            deadline.cancel()
+            self._tally.in_flight -= 1
+        found = (
+            parse(response.body, self._profile) if response is not None and response.status == 200 else None
+        )
+        if response is not None:
+            endpoint.pace.observe(observed_limits(self._profile, response.headers), reservation)
+        if isinstance(found, Reply):
+            if task not in self._late:
+                endpoint.answered(self._loop.time(), self._loop.time() - attempt.sent)
+            elif job.late is not task:
+                return  # too late: it was asked again, or given up
+            await self._keep(attempt, found)
+        elif task not in self._late:
+            await self._settle(attempt, response, error)
+
+    def _on_deadline(self, attempt: _Attempt, task: asyncio.Task[None]) -> None:
+        """Give an overdue worker's place away; it goes on waiting for a late reply.
+
+        The question waits as long again before it is sent a second time: what the server
+        has begun to compute is likely to come, and to be billed.
+        """
+        job, endpoint = attempt.job, attempt.endpoint
+        self._workers.discard(task)
+        self._late.add(task)
+        job.late = task
+        endpoint.active -= 1
+        self._backlog.leave(job)
+        decision = decide(
+            self._profile, status=None, headers={}, body=b"", exception=TimeoutError(), now=time.time()
+        )
+        endpoint.refused(self._loop.time(), decision)
+        self._again(attempt, replace(decision, wait=min(LATE, self._settings.timeout)), b"")
+        self._pump()
+
+    async def _settle(self, attempt: _Attempt, response: Response | None, error: Exception | None) -> None:
+        """Carry out the decision on an answer that is no reply."""
+        now, endpoint = self._loop.time(), attempt.endpoint
+        body = b"" if response is None else response.body
+        decision = decide(
+            self._profile,
+            status=None if response is None else response.status,
+            headers={} if response is None else response.headers,
+            body=body,
+            exception=error,
+            now=time.time(),
+        )
+        decision = replace(decision, message=scrub(decision.message, self._settings.secret))
+        if response is None or response.status != 200:
+            attempt.reservation.refund()  # else tokens were used, if for nothing
+        match decision.action:
+            case Action.RETRY:
+                endpoint.refused(now, decision)
+                self._again(attempt, decision, body)
+            case Action.RECORD_FILTERED:
+                endpoint.answered(now, now - attempt.sent)
+                await self._keep(attempt, Reply(text="", finish_reason="content_filter"))
+            case Action.FAIL_ITEM:
+                endpoint.answered(now, now - attempt.sent)
+                self._refuse(attempt, decision, body)
+            case Action.STOP_RUN:
+                self._stop_endpoint(attempt, decision)
+
+    async def _keep(self, attempt: _Attempt, reply: Reply) -> None:
+        """Store a reply, then count it."""
+        job, request = attempt.job, attempt.job.ask.request
+        latency = self._loop.time() - attempt.sent
+        reply = replace(reply, latency=latency, attempts=job.attempts, received_at=time.time())
+        for tries in count(1):
+            try:
+                self._store.put(request, reply, replace=self._settings.replace)
+                break
+            except StoreError as error:
+                self.stop(IncompleteError(f"{error}; make room, then run the command again"))
+                if tries == _STORE_TRIES:
+                    self._give_up(job, None)
+                    return
+                self._warn(f"{error}; a reply waits in memory, and writing it is tried again")
+                await asyncio.sleep(_STORE_PAUSE)
+        attempt.reservation.settle(reply.usage)
+        self._tally.ledger.add_reply(reply, estimate=self._estimate(attempt))
+        self._last_reply = self._loop.time()
+        self._probing = False
+        for _ in range(self._close(job)):
+            self._tally.answered += 1
+            self._on_reply(job.ask, reply)
+        self._count_blank(blank=not reply.text.strip() and not reply.filtered)
+
+    # -- what follows a failure ------------------------------------------------------
+
+    def _again(self, attempt: _Attempt, decision: Decision, body: bytes) -> None:
+        """Let a question wait for its next try, or give it up."""
+        job, now = attempt.job, self._loop.time()
+        self._tally.ledger.add_failure(decision.kind, estimate=self._estimate(attempt))
+        if self._stop is not None:
+            return
+        if decision.wait is not None and decision.wait > MAX_WAIT:
+            self.stop(
+                IncompleteError(
+                    f"{decision.message}; asked to wait {decision.wait:.0f} s: run again after that"
+                )
+            )
+            return
+        silence = now - self._last_reply
+        if silence > _SILENCE and attempt.endpoint.breaker.wait(now) > 0:
+            self.stop(IncompleteError(f"no reply for {silence:.0f} s ({decision.message}); run again later"))
+            return
+        wait = self._retry.wait(attempts=job.attempts, since=job.first_sent, now=now, asked=decision.wait)
+        if wait is None:
+            if decision.then_stop:
+                self.stop(StoppedError(decision.message))
+            self._give_up(job, self._failure(attempt, decision.kind, decision.message, body))
+            return
+        self._backlog.again(job, now + wait)
+        self._tally.waiting = self._backlog.waiting
+        self._tally.ledger.seconds_waited += wait
+
+    def _refuse(self, attempt: _Attempt, decision: Decision, body: bytes) -> None:
+        """The server does not answer this question, now or later."""
+        blank = decision.kind is Kind.EMPTY
+        self._tally.ledger.add_failure(decision.kind, estimate=self._estimate(attempt) if blank else 0)
+        if blank:
+            self._count_blank(blank=True)
+        self._give_up(attempt.job, self._failure(attempt, decision.kind, decision.message, body))
+        self._refused += 1
+        if self._refused == _REFUSED_FIRST and not self._tally.ledger.replies:
+            self.stop(
+                StoppedError(f"the first {self._refused} questions were all refused: {decision.message}")
+            )
+
+    def _stop_endpoint(self, attempt: _Attempt, decision: Decision) -> None:
+        """No request to this endpoint can succeed; without another one the run is over."""
+        job, endpoint = attempt.job, attempt.endpoint
+        self._tally.ledger.add_failure(decision.kind, estimate=0)
+        endpoint.breaker.on_fatal()
+        if all(other.breaker.state is State.FATAL for other in self._endpoints):
+            self.stop(StoppedError(decision.message))
+            return
+        self._warn(f"{endpoint.address.public} is left out: {decision.message}")
+        job.attempts -= 1
+        self._backlog.again(job, self._loop.time())
+
+    def _failure(self, attempt: _Attempt, kind: str, message: str, body: bytes) -> Failure:
+        text = scrub(body[:_KEPT_BODY].decode("utf-8", "replace"), self._settings.secret)
+        return Failure(kind, message, text.encode(), attempt.job.attempts)
+
+    def _give_up(self, job: Job, failure: Failure | None) -> None:
+        """A question ends without a reply; the next run owes it."""
+        self._probing = False
+        times = self._close(job)
+        self._tally.failed += times
+        if failure is None:
+            return
+        self._tally.failures[failure.kind] += times
+        try:
+            self._store.put_failure(job.ask.request, failure)
+        except StoreError as error:
+            self.stop(IncompleteError(f"{error}; make room, then run the command again"))
+
+    def _close(self, job: Job) -> int:
+        """A question ended: nobody waits for a late reply, and its siblings are served as well."""
+        if job.late is not None and job.late is not asyncio.current_task():
+            job.late.cancel()
+        job.late = None
+        times = self._backlog.close(job)
+        self._tally.waiting = self._backlog.waiting
+        return times
+
+    @staticmethod
+    def _estimate(attempt: _Attempt) -> int:
+        """Tokens of a prompt whose usage nobody reports."""
+        return round(attempt.endpoint.pace.estimate.prompt(attempt.job.ask.request.prompt_chars))
+
+    def _count_blank(self, *, blank: bool) -> None:
+        """Stop early when the answers hold no text: every further one costs as much."""
+        self._answers += 1
+        self._blanks += blank
+        if self._answers == _BLANK_WINDOW and self._blanks > _BLANK_WINDOW * _BLANK_SHARE:
+            self.stop(
+                StoppedError(
+                    f"{self._blanks} of the first {_BLANK_WINDOW} replies have no text: a thinking model "
+                    "needs a larger --max-tokens, or its server a reasoning parser; m3ke check shows one"
+                )
+            )

@@ -1,0 +1,128 @@
+"""What a run asks: from its settings and its suite to one request a question. Nothing is sent here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from m3ke_async.errors import UsageError
+from m3ke_async.prompt import Prompt, Prompter, load_template
+from m3ke_async.request import ChatRequest, canonical_body
+from m3ke_async.suite import Split
+from m3ke_async.wire import chat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from m3ke_async.prompt import Template
+    from m3ke_async.providers import Profile
+    from m3ke_async.settings import RunSettings
+    from m3ke_async.suite import Question, Suite, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One question with what is sent for it."""
+
+    task: Task
+    question: Question
+    prompt: Prompt
+    request: ChatRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Everything that decides which requests a run consists of.
+
+    Attributes:
+        settings: the run's.
+        whole: the suite.
+        suite: its tasks that are asked.
+        profile: of the provider.
+        model: its name at the provider.
+        address: what stands for the address in the requests' identity.
+        template: the wording.
+    """
+
+    settings: RunSettings
+    whole: Suite
+    suite: Suite
+    profile: Profile
+    model: str
+    address: str
+    template: Template
+
+    @property
+    def total(self) -> int:
+        """Questions that are asked."""
+        split, limit = self.settings.split, self.settings.limit
+        sizes = (task.sizes.get(split, 0) for task in self.suite.tasks)
+        return sum(size if limit is None else min(size, limit) for size in sizes)
+
+    def items(self, task: Task) -> Iterator[Item]:
+        """The questions of a task in file order, each with its request; built as they are taken."""
+        settings = self.settings
+        if settings.split not in task.sizes:
+            return
+        prompter = Prompter(
+            self.template,
+            task,
+            settings.split,
+            shots=settings.shots,
+            fewshot=settings.fewshot,
+            system=settings.system,
+        )
+        for question in islice(task.questions(settings.split), settings.limit):
+            prompt = prompter.prompt(question)
+            body = chat.body(
+                self.model,
+                prompt.messages,
+                temperature=settings.temperature,
+                max_tokens=settings.max_tokens,
+                token_parameter=self.profile.token_parameter,
+            )
+            request = ChatRequest(
+                self.profile.name,
+                self.address,
+                canonical_body(body),
+                prompt_chars=sum(len(message["content"]) for message in prompt.messages),
+            )
+            yield Item(task, question, prompt, request)
+
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for two commands to be the same run."""
+        settings, template = self.settings, self.template
+        return {
+            "model": settings.model,
+            "address": self.address,
+            "suite": self.suite.fingerprint,
+            "split": settings.split.value,
+            "shots": settings.shots,
+            "tasks": len(self.suite.tasks),
+            "limit": settings.limit,
+            "template": template.name,
+            "wording": [template.zero_shot, template.few_shot, template.question.text, template.answer.text],
+            "fewshot": settings.fewshot.value if settings.shots else None,
+            "system": settings.system,
+            "temperature": settings.temperature,
+            "max_tokens": settings.max_tokens,
+        }
+
+
+def make_evaluation(
+    settings: RunSettings, suite: Suite, profile: Profile, model: str, address: str
+) -> Evaluation:
+    """Check that the suite has what the settings ask for.
+
+    Raises:
+        UsageError: no such split, no task that matches, or no dev rows to take examples from.
+    """
+    selected = suite.select(settings.tasks) if settings.tasks else suite
+    if not selected.size(settings.split):
+        raise UsageError(f"the {settings.split} split of {suite.path} holds no questions")
+    if settings.shots and not any(task.labelled.get(Split.DEV) for task in selected.tasks):
+        raise UsageError(
+            f"--shots {settings.shots} takes examples from labelled dev rows, and {suite.path} has none"
+        )
+    return Evaluation(settings, suite, selected, profile, model, address, load_template(settings.template))

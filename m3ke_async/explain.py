@@ -1,0 +1,60 @@
+"""One question of a run from the prompt to the letter, for reading."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from m3ke_async.errors import UsageError
+from m3ke_async.nearest import nearest
+from m3ke_async.plan import show_messages
+from m3ke_async.results import choose
+from m3ke_async.text import one_line, printable
+
+if TYPE_CHECKING:
+    from m3ke_async.evaluation import Evaluation
+    from m3ke_async.store import ReplyStore
+
+#: Marks around the choice in the reply; they do not occur in ordinary text.
+_LEFT, _RIGHT = "⟦", "⟧"
+
+
+def explain(evaluation: Evaluation, store: ReplyStore, task_name: str, question_id: str) -> list[str]:
+    """The question's prompt, reply, marked choice and rule, as printable lines.
+
+    Raises:
+        UsageError: no such task or question in the run.
+    """
+    task = next((task for task in evaluation.suite.tasks if task.name == task_name), None)
+    if task is None:
+        names = [task.name for task in evaluation.suite.tasks]
+        raise UsageError(f"the run has no task {one_line(task_name)!r}{nearest(task_name, names)}")
+    item = next((item for item in evaluation.items(task) if str(item.question.id) == question_id), None)
+    if item is None:
+        raise UsageError(f"the run asks no question with id {one_line(question_id)!r} in {task.name}")
+    lines = ["# Prompt", *_block(show_messages(item)), ""]
+    reply = store.get(item.request.key)
+    if reply is None:
+        failure = store.get_failure(item.request.key)
+        state = f"failed: {failure.message} (sent {failure.attempts} times)" if failure else "not asked yet"
+        return [*lines, "# Reply", state]
+    choice = choose(item.question, reply)
+    text = reply.text
+    if choice.span is not None:
+        start, end = choice.span
+        text = text[:start] + _LEFT + text[start:end] + _RIGHT + text[end:]
+    if reply.reasoning:
+        lines += ["# Reasoning", *_block(reply.reasoning), ""]
+    found = f"outcome {choice.outcome}, letter {choice.letter or 'none'}, rule {choice.rule or 'none'}"
+    return [
+        *lines,
+        f"# Reply (finish_reason {reply.finish_reason}, {reply.latency:.2f} s, attempt {reply.attempts})",
+        *_block(text),
+        "",
+        "# Choice",
+        f"{found}, key {item.question.answer or 'unknown'}",
+    ]
+
+
+def _block(text: str) -> list[str]:
+    # split on \n alone: other line separators belong to the text and are made visible
+    return [printable(line) for line in text.split("\n")]

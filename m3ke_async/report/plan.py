@@ -1,0 +1,48 @@
+"""A plan for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from m3ke_async.progress import duration
+from m3ke_async.suite import Split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from m3ke_async.plan import Plan
+    from m3ke_async.settings import RunSettings
+    from m3ke_async.tally import Price
+
+
+def plan_lines(
+    plan: Plan, settings: RunSettings, price: Price | None, seconds: float | None
+) -> Iterator[str]:
+    """The plan, one fact a line, and one full prompt a template."""
+    yield f"questions          {plan.questions:,} of the {settings.split} split, {settings.shots}-shot"
+    yield f"requests           {plan.requests:,}"
+    yield f"not sent           {plan.stored:,} are answered already, {plan.repeated:,} repeat others"
+    yield f"prompt tokens      {_span(plan.prompt_tokens)}, estimated from the characters"
+    yield f"completion tokens  {_span(plan.completion_tokens)} (--max-tokens {settings.max_tokens})"
+    if price is None:
+        yield "price              unknown; give --price IN,OUT in money per million tokens"
+    else:
+        low, high = plan.cost(price)
+        yield f"price              {low:,.4f} to {high:,.4f}, retries not counted"
+    if seconds is None:
+        yield "time               as the server allows; no limit is known (--rpm, --tpm)"
+    else:
+        yield f"time               at least {duration(seconds)} under the limits"
+    if plan.dropped_shots:
+        yield f"examples           {plan.dropped_shots:,} left out, because they equal the question"
+    if plan.fewer_shots:
+        reason = "leave-one-out on dev" if settings.split is Split.DEV else "not enough dev rows"
+        yield f"fewer examples     {plan.fewer_shots:,} questions ({reason})"
+    for name, prompt in plan.prompts.items():
+        yield ""
+        yield f"--- one prompt of {name} ---"
+        yield from prompt.split("\n")
+
+
+def _span(pair: tuple[int, int]) -> str:
+    return f"{pair[0]:,} to {pair[1]:,}"

@@ -1,0 +1,307 @@
+"""The settings of a run: one frozen object, from the command line, a TOML file or Python.
+
+Every field is an option of `m3ke run` with dashes for underscores, and a key of the
+TOML file; each is checked here, once, whoever gave it.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from m3ke_async.errors import DataError, UsageError
+from m3ke_async.nearest import nearest
+from m3ke_async.prompt import DEFAULT_TEMPLATE, FewShot
+from m3ke_async.suite import Split
+from m3ke_async.tally import Budget, Price
+from m3ke_async.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from enum import StrEnum
+    from pathlib import Path
+
+#: `--concurrency auto` never goes above this; a larger number can be given by hand.
+AUTO_CONCURRENCY = 512
+
+
+class RunOptions(TypedDict, total=False):
+    """What may be given for a run; see RunSettings for the meaning and the defaults."""
+
+    base_url: str | Sequence[str]
+    api_key_env: str
+    data: str
+    split: str
+    shots: int
+    tasks: str | Sequence[str]
+    limit: int
+    template: str
+    fewshot: str
+    system: str
+    temperature: float
+    max_tokens: int
+    concurrency: int | str
+    rpm: float
+    tpm: float
+    max_attempts: int
+    timeout: float
+    results: str
+    name: str
+    fresh: bool
+    retry_failed: bool
+    retry_filtered: bool
+    price: str
+    max_cost: float
+    max_requests: int
+    max_tokens_total: int
+    max_time: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What to ask, of whom, how, and within which bounds.
+
+    Attributes:
+        model: `provider/model`.
+        base_url: addresses of the same model; the provider's own where none is given.
+        api_key_env: name of the environment variable that holds the key.
+        data: folder or zip of a suite, or `sample`; the fetched M3KE where none is given.
+        split: `dev` (labelled) or `test`.
+        shots: examples before each question, 0 to 5.
+        tasks: globs of task names; all where none is given.
+        limit: questions per task, from its start; all where none is given.
+        template: name of a prompt template, or path of a TOML file.
+        fewshot: examples inside one message, or as turns of a chat.
+        system: text of a system message; none is sent by default.
+        temperature: always sent.
+        max_tokens: completion tokens of a reply.
+        concurrency: requests in flight; None adapts to the server.
+        rpm, tpm: requests and tokens a minute; None takes the provider's, as far as known.
+        max_attempts: how often a question is sent at most.
+        timeout: seconds of one attempt.
+        results: folder of runs and of the reply store.
+        name: name of the run's folder instead of the one made of the settings.
+        fresh: ask again what has a stored reply; the old replies are kept aside.
+        retry_failed: ask only what failed before.
+        retry_filtered: ask again what the provider's content check stopped.
+        price: money for a million prompt tokens and a million completion tokens.
+        max_cost, max_requests, max_tokens_total, max_time: what this command may use.
+    """
+
+    model: str
+    base_url: tuple[str, ...] = ()
+    api_key_env: str | None = None
+    data: str | None = None
+    split: Split = Split.DEV
+    shots: int = 0
+    tasks: tuple[str, ...] = ()
+    limit: int | None = None
+    template: str = DEFAULT_TEMPLATE
+    fewshot: FewShot = FewShot.MESSAGE
+    system: str | None = None
+    temperature: float = 0.0
+    max_tokens: int = 64
+    concurrency: int | None = None
+    rpm: float | None = None
+    tpm: float | None = None
+    max_attempts: int = 6
+    timeout: float = 120.0
+    results: str = "results"
+    name: str | None = None
+    fresh: bool = False
+    retry_failed: bool = False
+    retry_filtered: bool = False
+    price: Price | None = None
+    max_cost: float | None = None
+    max_requests: int | None = None
+    max_tokens_total: int | None = None
+    max_time: float | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """The bounds of this command."""
+        return Budget(self.max_requests, self.max_tokens_total, self.max_cost, self.max_time)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in run.json and is printed; no key is ever in it."""
+        table = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.price is not None:
+            table["price"] = f"{self.price.prompt:g},{self.price.completion:g}"
+        table["concurrency"] = "auto" if self.concurrency is None else self.concurrency
+        return table
+
+
+def make_settings(model: str, options: Mapping[str, object]) -> RunSettings:
+    """Check options of any source and fill in the defaults.
+
+    Raises:
+        UsageError: an unknown option (names the nearest), or a value that is not allowed.
+    """
+    values: dict[str, Any] = {}
+    for name, value in options.items():
+        check = _CHECKS.get(name.replace("-", "_"))
+        if check is None:
+            raise UsageError(f"unknown option {name!r}{nearest(name.replace('_', '-'), _OPTION_NAMES)}")
+        if value is not None:
+            values[name.replace("-", "_")] = check(_option(name), value)
+    settings = RunSettings(model, **values)
+    if settings.max_cost is not None and settings.price is None:
+        raise UsageError(
+            "--max-cost needs a price, and none is known for this model: give --price PROMPT,COMPLETION "
+            "(money per million tokens), or limit tokens by --max-tokens-total"
+        )
+    return settings
+
+
+def read_config(path: Path) -> dict[str, object]:
+    """Options from a TOML file, keys as on the command line; `model` may be among them.
+
+    Raises:
+        DataError: unreadable, not TOML, or an unknown key (names the nearest).
+    """
+    try:
+        table = tomllib.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode())
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=path) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 at byte {error.start}; save it as UTF-8", file=path) from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"not valid TOML: {error}", file=path) from None
+    for key in table:
+        if key.replace("-", "_") not in _CHECKS and key != "model":
+            known = nearest(key.replace("_", "-"), [*_OPTION_NAMES, "model"])
+            raise DataError(f"unknown key{known}", file=path, field=key)
+    return {key.replace("-", "_"): value for key, value in table.items()}
+
+
+# -- checks of single values ---------------------------------------------------------
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _bad(option: str, wanted: str, value: object) -> UsageError:
+    return UsageError(f"{option} must be {wanted}, not {one_line(repr(value), limit=60)}")
+
+
+def _integer(low: int, high: int | None = None) -> Callable[[str, object], int]:
+    wanted = f"a whole number from {low} to {high}" if high is not None else f"a whole number from {low} up"
+
+    def check(option: str, value: object) -> int:
+        if (
+            not isinstance(value, int)
+            or isinstance(value, bool)
+            or value < low
+            or (high is not None and value > high)
+        ):
+            raise _bad(option, wanted, value)
+        return value
+
+    return check
+
+
+def _number(low: float, *, above: bool = False, high: float = math.inf) -> Callable[[str, object], float]:
+    wanted = f"a number {'above' if above else 'from'} {low:g}" + (f" to {high:g}" if high < math.inf else "")
+
+    def check(option: str, value: object) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            raise _bad(option, wanted, value)
+        if value > high or value < low or (above and value == low):
+            raise _bad(option, wanted, value)
+        return float(value)
+
+    return check
+
+
+def _text(option: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _bad(option, "a text", value)
+    return value
+
+
+def _texts(option: str, value: object) -> tuple[str, ...]:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list | tuple) or not all(
+        isinstance(item, str) and item.strip() for item in items
+    ):
+        raise _bad(option, "a text or a list of texts", value)
+    return tuple(items)
+
+
+def _flag(option: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _bad(option, "true or false", value)
+    return value
+
+
+def _one_of(kind: type[StrEnum]) -> Callable[[str, object], StrEnum]:
+    known = [item.value for item in kind]
+
+    def check(option: str, value: object) -> StrEnum:
+        if value not in known:
+            hint = nearest(value, known) if isinstance(value, str) else ""
+            raise UsageError(
+                f"{option} must be {' or '.join(known)}, not {one_line(repr(value), limit=60)}{hint}"
+            )
+        return kind(value)
+
+    return check
+
+
+def _concurrency(option: str, value: object) -> int | None:
+    if value == "auto":
+        return None
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000:
+        raise _bad(option, "auto or a whole number from 1 to 10000", value)
+    return value
+
+
+def _price(option: str, value: object) -> Price:
+    wanted = "two numbers from 0 up, PROMPT,COMPLETION, in money per million tokens"
+    if isinstance(value, Price):
+        return value
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        prompt, completion = (float(part) for part in parts)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise _bad(option, wanted, value) from None
+    if not (0 <= prompt < math.inf and 0 <= completion < math.inf):
+        raise _bad(option, wanted, value)
+    return Price(prompt, completion)
+
+
+_CHECKS: dict[str, Callable[[str, object], Any]] = {
+    "base_url": _texts,
+    "api_key_env": _text,
+    "data": _text,
+    "split": _one_of(Split),
+    "shots": _integer(0, 5),
+    "tasks": _texts,
+    "limit": _integer(1),
+    "template": _text,
+    "fewshot": _one_of(FewShot),
+    "system": _text,
+    "temperature": _number(0.0, high=2.0),
+    "max_tokens": _integer(1),
+    "concurrency": _concurrency,
+    "rpm": _number(0.0, above=True),
+    "tpm": _number(0.0, above=True),
+    "max_attempts": _integer(1, 100),
+    "timeout": _number(0.0, above=True),
+    "results": _text,
+    "name": _text,
+    "fresh": _flag,
+    "retry_failed": _flag,
+    "retry_filtered": _flag,
+    "price": _price,
+    "max_cost": _number(0.0, above=True),
+    "max_requests": _integer(1),
+    "max_tokens_total": _integer(1),
+    "max_time": _number(0.0, above=True),
+}
+_OPTION_NAMES = tuple(name.replace("_", "-") for name in _CHECKS)

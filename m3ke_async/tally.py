@@ -1,0 +1,149 @@
+"""What a run has done so far: counts, the retry ledger, tokens and money; and its budget."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from m3ke_async.request import Outcome, Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Money for a million tokens, in whatever currency the user or the provider file counts."""
+
+    prompt: float
+    completion: float
+
+    def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """The price of that many tokens."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one command may use; None is no limit. Requests count every attempt."""
+
+    requests: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What asking took, in a form that adds up over the commands of one run.
+
+    Attributes:
+        requests: attempts sent.
+        replies: attempts that brought a reply to keep.
+        prompt_tokens, completion_tokens, cached_tokens: as reported.
+        unreported: replies without usage; their tokens are estimated into the sums.
+        wasted_tokens: estimated prompt tokens of attempts that brought no reply.
+        retries: attempts that failed, by the decision's kind.
+        seconds_waited: waits before further attempts, added up over questions.
+        seconds: time spent asking.
+    """
+
+    requests: int = 0
+    replies: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    unreported: int = 0
+    wasted_tokens: int = 0
+    retries: Counter[str] = field(default_factory=Counter)
+    seconds_waited: float = 0.0
+    seconds: float = 0.0
+
+    def cost(self, price: Price) -> float:
+        """Money spent, failed attempts included by their estimate."""
+        return price.cost(self.prompt_tokens + self.wasted_tokens, self.completion_tokens)
+
+    def add_reply(self, reply: Reply, *, estimate: int) -> None:
+        """Count a kept reply; `estimate` is its prompt's tokens, for where usage is missing."""
+        usage = reply.usage
+        self.replies += 1
+        if usage.prompt_tokens is None or usage.completion_tokens is None:
+            self.unreported += 1
+        self.prompt_tokens += estimate if usage.prompt_tokens is None else usage.prompt_tokens
+        self.completion_tokens += usage.completion_tokens or 0
+        self.cached_tokens += usage.cached_tokens or 0
+
+    def add_failure(self, kind: str, *, estimate: int) -> None:
+        """Count an attempt that brought no reply."""
+        self.retries[kind] += 1
+        self.wasted_tokens += estimate
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in run.json."""
+        return {
+            "requests": self.requests,
+            "replies": self.replies,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "cached_tokens": self.cached_tokens,
+            "unreported": self.unreported,
+            "wasted_tokens": self.wasted_tokens,
+            "retries": dict(sorted(self.retries.items())),
+            "seconds_waited": round(self.seconds_waited, 3),
+            "seconds": round(self.seconds, 3),
+        }
+
+    @classmethod
+    def from_json(cls, table: dict[str, Any]) -> Ledger:
+        """The ledger of an earlier command."""
+        return cls(**{**table, "retries": Counter(table.get("retries", {}))})
+
+    def __add__(self, other: Ledger) -> Ledger:
+        return Ledger(
+            **{name: getattr(self, name) + getattr(other, name) for name in Ledger.__dataclass_fields__}
+        )
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of the present command, for the progress display; changed by the engine.
+
+    Attributes:
+        total: questions of the run.
+        stored: questions whose reply was there already.
+        answered: questions that got a reply now.
+        failed: questions that ended without one.
+        outcomes: of replies, stored and new.
+        failures: of the failed, by kind.
+        waiting: questions that wait for another try.
+        in_flight: requests under way.
+        ledger: what asking took.
+    """
+
+    total: int = 0
+    stored: int = 0
+    answered: int = 0
+    failed: int = 0
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    waiting: int = 0
+    in_flight: int = 0
+    ledger: Ledger = field(default_factory=Ledger)
+
+    @property
+    def done(self) -> int:
+        """Questions that need nothing more from this command."""
+        return self.stored + self.answered + self.failed
+
+
+def exceeded(budget: Budget, ledger: Ledger, price: Price | None, seconds: float) -> str | None:
+    """Which limit is used up, as a phrase for people; None while there is room."""
+    tokens = ledger.prompt_tokens + ledger.completion_tokens + ledger.wasted_tokens
+    if budget.requests is not None and ledger.requests >= budget.requests:
+        return f"{ledger.requests} requests were sent (--max-requests {budget.requests})"
+    if budget.tokens is not None and tokens >= budget.tokens:
+        return f"{tokens} tokens were used (--max-tokens-total {budget.tokens})"
+    if budget.cost is not None and price is not None and ledger.cost(price) >= budget.cost:
+        return f"{ledger.cost(price):.4f} was spent (--max-cost {budget.cost})"
+    if budget.seconds is not None and seconds >= budget.seconds:
+        return f"{seconds:.0f} seconds have passed (--max-time {budget.seconds:.0f})"
+    return None
