@@ -32,7 +32,7 @@ _UNSURE_BEFORE = re.compile(
 )
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = re.compile(
-    r"\s{0,2}(?:[吗呢？?]|的话|还是|中选|之中|不(?:对|正确|成立)|是(?:错|不)|(?:is|are) (?:wrong|incorrect|false|not))|[^\ue000。；;\n]{0,6}[吗？?]"
+    r"\s{0,2}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^\ue000。\n]{0,3}(?:格式|形式)|是(?:错|不)|(?:is|are) (?:wrong|incorrect|false|not))|[^\ue000。；;\n]{0,6}[吗？?]"
 )
 _RETRACT = re.compile(
     r"(?:\A|[。！!？?\n，,…—\-.\s])(?:不对|不[，,]|错了|等等|等一下|更正|纠正|修正|重新|抱歉|口误|哦|仔细想|再想|再看|不过仔细|wait|actually"

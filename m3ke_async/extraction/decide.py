@@ -46,6 +46,8 @@ def last_standing(form: str, events: Sequence[Event], mentions: Sequence[Mention
     last = stated[-1]
     letters = set(last.letters)
     for earlier in reversed(stated[:-1]):
+        if set(earlier.letters) > letters:
+            continue  # narrowed down since
         if set(earlier.letters) != letters:
             if not is_retracted(form, earlier.end, last.place):
                 letters |= set(earlier.letters)
@@ -74,7 +76,7 @@ def verdict(
         event = asserted[alive[0]]
         return Pick(alive[0], event.rule, *mentions[event.mention].core)
     if alive:
-        return Pick("".join(sorted(alive)))
+        return Pick("".join(sorted(alive)), "", *mentions[asserted[alive[0]].mention].core)
     left = [letter for letter in LETTERS if letter not in denied]
     if len(left) == 1 and "elimination" in names:
         event = list(denied.values())[-1]

@@ -68,7 +68,7 @@ def find_letters(text: str, options: Mapping[str, str], names: str) -> list[Ment
     """The mentions by letter, in order; the question's `names` are none."""
     found: list[Mention] = []
     lead = _LOWER_LEAD.match(text)
-    if lead:
+    if lead and not re.search(rf"(?<![a-z]){chr(ord(lead[1]) + 1)}[.)）:：、]", text[lead.end() : lead.end() + 2000]):
         found.append(
             _decorated(
                 text, *lead.span(1), lead[1].upper(), _told(text, lead.end(1), options.get(lead[1].upper()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.clauses import NEGATIVE, Grammar
 from m3ke_async.extraction.decide import NOTHING, Pick, last_standing, odds, verdict
-from m3ke_async.extraction.mentions import Mention, find_letters, listed, shape
+from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
 from m3ke_async.extraction.rules import RULES, Rule
 from m3ke_async.extraction.texts import find_texts
@@ -18,9 +18,15 @@ if TYPE_CHECKING:
 
 #: Where a reply runs on into another question or another speaker's turn.
 _CUT = re.compile(
-    r"(?:\n\s{0,4}|(?<=[A-J]))(?:[【\[]?(?:题目|问题|下一题)[】\]]?|第\d{1,3}题|例题|question\s?\d{0,3}|q\d{0,3}|用户|user|human|提问|instruction|请你回答)\s?[:：]"
+    r"(?<=[A-J])题目|(?:\n\s{0,4}|(?<=[A-J]))(?:[【\[]?(?:题目|问题|下一题)[】\]]?|第\d{1,3}题|例题|question\s?\d{0,3}|q\d{0,3}|用户|user|human|提问|instruction|请你回答)\s?[:：]"
     r"|\n\s{0,4}[【\[](?:题目|问题|下一题|例\d?)[】\]]|\n\s{0,3}\d{1,3}[.、．]\s?(?:下列|以下|关于)"
     r"|<\|im_start\|>|<\|endoftext\|>|<\|im_end\|>|</s>|<\|eot_id\|>|<eos_token>|<end_of_turn>",
+    re.IGNORECASE,
+)
+
+
+_ALL = re.compile(
+    r"(?:以上|上述|前三[项者个])?(?:选项|各项|三[项者])?(?:全部|全|都|均|皆|三[项者])+(?:是|对|正确|属于|包括|可以?|有)*[。.]?\Z|全部|all (?:of )?the above|all of (?:these|them)|ABC",
     re.IGNORECASE,
 )
 
@@ -50,6 +56,11 @@ class Asked:
         return "\n".join([self.question, *self.options.values()])
 
     @cached_property
+    def all_of_them(self) -> str | None:
+        """The letter of the option that says that the others all hold, if there is one."""
+        return next((letter for letter, text in self.options.items() if _ALL.match(text)), None)
+
+    @cached_property
     def negative(self) -> bool:
         """Whether the end of the question asks for the option that does not hold."""
         return NEGATIVE.search(self.question, max(0, len(self.question.rstrip()) - 40)) is not None
@@ -69,7 +80,7 @@ class Reader:
         start = 0
         for cut in _CUT.finditer(text):
             pick = self._stretch(text[start : cut.start()], asked, complete=True)
-            if pick.letters:
+            if pick.letters and set(pick.letters) <= set(LETTERS):
                 return pick._replace(start=pick.start + start, end=pick.end + start)
             start = cut.end()
         pick = self._stretch(text[start:], asked, complete=complete)
@@ -106,6 +117,10 @@ class Reader:
         if pick.letters:
             return pick
         pick = verdict(events, mentions, negative=asked.negative, names=self._grammar.names)
+        if len(pick.letters) == 3 and not asked.negative and pick.rule != "elimination":
+            every = asked.all_of_them
+            if every and every not in pick.letters:
+                return pick._replace(letters=every, rule="all-of-them")
         if pick.letters:
             return pick
         named = {letter for mention in mentions for letter in mention.letters}
