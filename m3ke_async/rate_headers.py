@@ -34,6 +34,7 @@ class Limits:
 
 
 NOTHING = Limits()
+_NO_VALUES = (None,) * 6
 
 
 def observed_limits(profile: Profile, headers: Mapping[str, str], now: float | None = None) -> Limits:
@@ -49,8 +50,8 @@ def observed_limits(profile: Profile, headers: Mapping[str, str], now: float | N
     requests, tokens = profile.request_headers, profile.token_headers
     if requests.window is not Window.MINUTE and tokens.window is not Window.MINUTE:
         return NOTHING
-    limits = Limits(*_read(requests, headers, now), *_read(tokens, headers, now))
-    return NOTHING if limits == NOTHING else limits
+    found = (*_read(requests, headers, now), *_read(tokens, headers, now))
+    return NOTHING if found == _NO_VALUES else Limits(*found)
 
 
 def reset_wait(profile: Profile, headers: Mapping[str, str], now: float) -> float | None:
@@ -74,12 +75,17 @@ def _read(
 ) -> tuple[int | None, int | None, float | None]:
     if names.window is not Window.MINUTE:
         return None, None, None
-    limit = _count(_first(headers, names.limit))
+    limit = _first(headers, names.limit)
+    remaining = _first(headers, names.remaining)
     reset = _first(headers, names.reset)
-    if reset.find("-", 1) > 0:  # a time stamp
+    if reset and reset.find("-", 1) > 0:  # a time stamp
         moment = http_date(headers.get("date", ""))
         now = now if moment is None else moment
-    return limit or None, _count(_first(headers, names.remaining)), parse_wait(reset, now) if reset else None
+    return (
+        (_count(limit) or None) if limit else None,
+        _count(remaining) if remaining else None,
+        parse_wait(reset, now) if reset else None,
+    )
 
 
 def _first(headers: Mapping[str, str], names: tuple[str, ...]) -> str:

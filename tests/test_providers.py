@@ -323,3 +323,10 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
         pytest.skip("this file system does not tell upper from lower case")
     with pytest.raises(DataError, match=r"another provider of this name, Mine\.toml"):
         find_profiles(tmp_path)
+
+
+def test_the_documented_file_is_right_and_every_kind_is_documented(tmp_path: Path) -> None:
+    text = asset("docs", "providers.md").read_text("utf-8")
+    example = text.split("```toml\n")[1].split("```")[0]
+    assert read(tmp_path, example, head="").concurrency == 5
+    assert [kind for kind in Kind if f"`{kind}`" not in text] == []
