@@ -8,16 +8,13 @@ Only a complete file with the right SHA-256 is renamed to the target.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
-from platformdirs import user_cache_dir
 
 from m3ke_async.errors import UsageError
 from m3ke_async.text import one_line
@@ -25,6 +22,7 @@ from m3ke_async.verified import DownloadError, has_file, hash_file, locked, sett
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from m3ke_async.verified import Progress
 
@@ -94,12 +92,6 @@ def download(
         transfer.tag.unlink(missing_ok=True)
         settle(transfer.part, target, sha256=sha256, origin=shown(url))
     return target
-
-
-def cache_dir() -> Path:
-    """Where downloads are kept: the folder in M3KE_CACHE, or the user's cache folder."""
-    chosen = os.environ.get("M3KE_CACHE")
-    return Path(chosen).expanduser() if chosen else Path(user_cache_dir("m3ke-async", appauthor=False))
 
 
 def shown(url: str) -> str:

@@ -7,7 +7,6 @@ beside its place under a temporary name, and gets its own when it is complete.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from functools import partial
@@ -16,13 +15,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from platformdirs import user_data_dir
-
 from m3ke_async.archive import open_container
-from m3ke_async.download import cache_dir, download, shown
+from m3ke_async.download import download, shown
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.manifest import Split, load_manifest, parse_task_name
 from m3ke_async.models import hub_endpoint
+from m3ke_async.places import cache_dir, suite_dir
 from m3ke_async.verified import DownloadError, locked, writing
 
 if TYPE_CHECKING:
@@ -34,20 +32,6 @@ _GITHUB = "https://github.com"
 _HUB_DATASET = "TJUNLP/M3KE"
 #: The zip has 2 MB, the largest file 0.1 MB; other packings may have more.
 _MAX_BYTES = 64 << 20
-
-
-def suite_dir() -> Path:
-    """Where M3KE is kept: the folder in M3KE_DATA, or one in the user's data folder."""
-    chosen = os.environ.get("M3KE_DATA")
-    return (
-        Path(chosen).expanduser() if chosen else Path(user_data_dir("m3ke-async", appauthor=False)) / "M3KE"
-    )
-
-
-def default_suite_path() -> Path | None:
-    """The folder in M3KE_DATA, else the fetched copy where there is one."""
-    path = suite_dir()
-    return path if os.environ.get("M3KE_DATA") or path.is_dir() else None
 
 
 def fetch_suite(

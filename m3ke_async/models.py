@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from m3ke_async.assets import asset
-from m3ke_async.download import cache_dir, download, is_allowed
+from m3ke_async.download import download, is_allowed
 from m3ke_async.errors import UsageError
 from m3ke_async.files import whole_file
 from m3ke_async.nearest import nearest
+from m3ke_async.places import cache_dir
 from m3ke_async.text import one_line
 from m3ke_async.verified import DownloadError, has_file, hash_file
 from m3ke_async.wheels import Wheel, assemble

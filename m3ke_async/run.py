@@ -26,9 +26,9 @@ from m3ke_async.address import Address, parse_address
 from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import ExitCode, IncompleteError, M3keError, StoppedError, UsageError
 from m3ke_async.evaluation import Evaluation, make_evaluation
-from m3ke_async.fetch import default_suite_path
 from m3ke_async.key import load_key
 from m3ke_async.manifest import load_manifest
+from m3ke_async.places import default_suite_path
 from m3ke_async.progress import Silent
 from m3ke_async.providers import Hosting, Profile, load_profile, parse_model
 from m3ke_async.results import choose, write_results

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from m3ke_async.download import ATTEMPTS, ATTEMPTS_UNREACHED, cache_dir, download, is_allowed, shown
+from m3ke_async.download import ATTEMPTS, ATTEMPTS_UNREACHED, download, is_allowed, shown
 from m3ke_async.errors import UsageError
+from m3ke_async.places import cache_dir
 from m3ke_async.verified import DownloadError
 from tests.file_server import FileServer
 

@@ -13,8 +13,9 @@ import pytest
 
 from m3ke_async import fetch
 from m3ke_async.errors import UsageError
-from m3ke_async.fetch import default_suite_path, fetch_suite, suite_dir
+from m3ke_async.fetch import fetch_suite
 from m3ke_async.manifest import Cluster, Level, Manifest, Source, Split, TaskFacts
+from m3ke_async.places import default_suite_path, suite_dir
 from m3ke_async.suite import load_suite
 from tests.file_server import FileServer
 

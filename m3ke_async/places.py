@@ -1,0 +1,28 @@
+"""Where things are kept between runs. Imports nothing heavy: every run asks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from platformdirs import user_cache_dir, user_data_dir
+
+
+def cache_dir() -> Path:
+    """Where downloads are kept: the folder in M3KE_CACHE, or the user's cache folder."""
+    chosen = os.environ.get("M3KE_CACHE")
+    return Path(chosen).expanduser() if chosen else Path(user_cache_dir("m3ke-async", appauthor=False))
+
+
+def suite_dir() -> Path:
+    """Where M3KE is kept: the folder in M3KE_DATA, or one in the user's data folder."""
+    chosen = os.environ.get("M3KE_DATA")
+    return (
+        Path(chosen).expanduser() if chosen else Path(user_data_dir("m3ke-async", appauthor=False)) / "M3KE"
+    )
+
+
+def default_suite_path() -> Path | None:
+    """The folder in M3KE_DATA, else the fetched copy where there is one."""
+    path = suite_dir()
+    return path if os.environ.get("M3KE_DATA") or path.is_dir() else None
