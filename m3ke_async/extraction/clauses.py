@@ -35,7 +35,7 @@ _UNSURE_AFTER = re.compile(
     r"\s{0,2}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^\ue000。\n]{0,3}(?:格式|形式)|是(?:错|不)|(?:is|are) (?:wrong|incorrect|false|not))|[^\ue000。；;\n]{0,6}[吗？?]"
 )
 _RETRACT = re.compile(
-    r"(?:\A|[。！!？?\n，,…—\-.\s])(?:不对|不[，,]|错了|等等|等一下|更正|纠正|修正|重新|抱歉|口误|哦|仔细想|再想|再看|不过仔细|wait|actually"
+    r"(?:\A|[。！!？?\n，,…—\-.\s])(?:不对|不[，,]|错了|等等|等一下|更正|纠正|修正|重新|抱歉|口误|哦|但?仔细|但?再(?:想|看)|但?后来|不过(?:仔细|再)|wait|actually"
     r"|no,|correction|sorry|oops|hmm|hold on|on second thought|let me re|i made|my mistake|scratch that)"
     r"|改为|改选|更正为|修改为|应改"
 )
@@ -145,6 +145,8 @@ class Grammar:
     @staticmethod
     def _is_topic(form: str, mention: Mention) -> bool:
         """Whether the words of an option set a topic, as in 选项B：, which a bare letter does not."""
+        if not mention.told and form[mention.end : mention.end + 2].lstrip()[:1] in {"(", "（"}:
+            return True
         worded = mention.start + 1 < mention.core[0] or mention.core[1] + 1 < mention.end
         return worded and not mention.told and _TOPIC.match(form, mention.end) is not None
 

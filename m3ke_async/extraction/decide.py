@@ -38,8 +38,11 @@ def last_standing(form: str, events: Sequence[Event], mentions: Sequence[Mention
     """The last statement that nothing contradicts; several that stand are all returned."""
     stated = [event for event in events if event.says is Says.ANSWER]
     likely = [event for event in events if event.says is Says.LIKELY]
-    if stated and likely and is_retracted(form, stated[-1].end, likely[-1].end):
-        stated.append(likely[-1])
+    if stated and likely:
+        first, last = stated[-1], likely[-1]
+        if set(first.letters) > set(last.letters) or is_retracted(form, first.end, last.end):
+            if last.place > first.place:
+                stated.append(last)
     stated = stated or likely
     if not stated:
         return NOTHING
@@ -82,6 +85,14 @@ def verdict(
         event = list(denied.values())[-1]
         return Pick(left[0], "elimination", *mentions[event.mention].core)
     return NOTHING
+
+
+def contradicts(pick: Pick, against: Pick, events: Sequence[Event], negative: bool) -> bool:
+    """Whether each option is judged and the judgements leave another one than the statement."""
+    unfit = Says.TRUE if negative else Says.FALSE
+    judged = {letter for event in events if event.says in (Says.TRUE, Says.FALSE) for letter in event.letters}
+    denied = {letter for event in events if event.says is unfit for letter in event.letters}
+    return pick.letters != against.letters and pick.letters in denied and len(judged) == len(LETTERS)
 
 
 def _ticked(events: Sequence[Event], mentions: Sequence[Mention], *, negative: bool) -> Pick | None:

@@ -17,7 +17,7 @@ FIRST, REST = "\ue000", "\ue001"
 _WORD = "A-Za-z0-9_\u00c0-\u024f\u0370-\u04ff"
 _STANDING = re.compile(
     rf"(?<![{_WORD}])(?<![A-Za-z]['’])(?:[A-J]|[A-D]{{2,4}})(?![{_WORD}]|['’][a-z])"
-    rf"|(?<=[选项择案为是:：>{{\"(（ ])[a-d](?![{_WORD}'’.]|\s[a-z\u00c0-\u024f])"
+    rf"|(?<=[选项择案为是:：>{{\"(（ ])[a-d](?![{_WORD}'’]|\.\w|\s[a-z\u00c0-\u024f])"
 )
 _LOWER_CUE = re.compile(
     r"(?:选项?|选择|答案[是为应该选：: ]{0,6}|(?:answer|option|choice)(?: is|:| is:)?|boxed\{|<answer>|^)"

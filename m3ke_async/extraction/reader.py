@@ -7,11 +7,11 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.clauses import NEGATIVE, Grammar
-from m3ke_async.extraction.decide import NOTHING, Pick, last_standing, odds, verdict
+from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, last_standing, odds, verdict
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
 from m3ke_async.extraction.rules import RULES, Rule
-from m3ke_async.extraction.texts import find_texts
+from m3ke_async.extraction.texts import OptionTexts, is_weak, near
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,6 +44,11 @@ class Asked:
         return {
             letter: without_markup(same_alphabet(str(text))).strip() for letter, text in self._options.items()
         }
+
+    @cached_property
+    def texts(self) -> OptionTexts:
+        """The options' texts, ready to be found."""
+        return OptionTexts(self.options)
 
     @cached_property
     def question(self) -> str:
@@ -93,11 +98,15 @@ class Reader:
         pick = self._weigh(text, letters, asked, complete=complete)
         if pick.letters or not asked.options:
             return pick
-        texts = find_texts(text, letters, asked.options)
-        if texts != letters:
+        texts = asked.texts.find(text, letters)
+        if len(texts) > len(letters):
             told = self._weigh(text, texts, asked, complete=complete)
             if told.letters:
                 return told._replace(rule=f"text:{told.rule}" if told.rule else "")
+        elif complete and not letters:
+            meant = near(text, asked.texts)
+            if meant:
+                return Pick(meant[0], "near", meant[1], meant[2])
         return pick
 
     def _weigh(self, text: str, mentions: list[Mention], asked: Asked, *, complete: bool) -> Pick:
@@ -115,6 +124,9 @@ class Reader:
             return pick
         pick = last_standing(form, events, mentions)
         if pick.letters:
+            against = verdict(events, mentions, negative=asked.negative, names=self._grammar.names)
+            if len(pick.letters) == len(against.letters) == 1 and contradicts(pick, against, events, asked.negative):
+                return Pick("".join(sorted(pick.letters + against.letters)), pick.rule, pick.start, pick.end)
             return pick
         pick = verdict(events, mentions, negative=asked.negative, names=self._grammar.names)
         if len(pick.letters) == 3 and not asked.negative and pick.rule != "elimination":
@@ -126,11 +138,21 @@ class Reader:
         named = {letter for mention in mentions for letter in mention.letters}
         denied = {letter for event in events for letter in event.letters}
         open_ = named - denied
-        if complete and len(open_) == 1 and not denied:
+        if complete and len(open_) == 1 and not denied and self._is_alone(text, mentions, asked):
             return Pick(mentions[0].letters[0], "single", *mentions[0].core)
         if len(open_) > 1 and not echoed:
             return Pick("".join(sorted(open_)))
         return NOTHING
+
+
+    @staticmethod
+    def _is_alone(text: str, mentions: Sequence[Mention], asked: Asked) -> bool:
+        """Whether the only option named can be meant: a bare number or letter only at the end of a reply."""
+        mention = mentions[-1]
+        if mention.told and mention.core == (mention.start, mention.end):
+            option = asked.texts.dense.get(mention.letters, "")
+            return not is_weak(option) or len(text) < 40 or len(text.rstrip()) - mention.end < 6
+        return not text[mention.end :].lstrip().startswith(("?", "？"))
 
 
 @cache

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
-from m3ke_async.extraction.mentions import Mention, joined
+from m3ke_async.extraction.mentions import LETTERS, Mention, joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,11 +37,15 @@ _NUMBERS |= {
     "3rd": 2,
     "4th": 3,
     "last": -1,
+    "最后": -1,
+    "首": 0,
 }
+#: The most places at which one option's text is looked for in a reply.
+_MOST = 64
 _ARTICLE = re.compile(r"\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
 _PLACE = re.compile(
     r"(倒数)?第\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
-    r"|(最后)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
+    r"|(最后|首)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
     r"|选项\s?([一二三四1-4])(?!\d)"
     r"|(?:the\s)?\b(first|second|third|fourth|last|1st|2nd|3rd|4th)\s(?:option|choice|answer|one|statement)\b"
     r"|\b(?:option|choice|answer)\s(?:number\s|no\.?\s?|#)?(one|two|three|four|[1-4])\b(?![\d.])",
@@ -51,59 +57,148 @@ def compact(text: str) -> tuple[str, list[int]]:
     """The text in small letters without spaces and punctuation, and where each character stood."""
     kept: list[str] = []
     places: list[int] = []
-    article = _ARTICLE.match(text)
-    for place, char in enumerate(text[article.end() :] if article else text, article.end() if article else 0):
-        if char.isalnum() or (char in _SIGNS and text[place + 1 : place + 2].isalnum()) or char in "%√":
+    for place, char in enumerate(text):
+        if char.isalnum() or char in "%√" or (char in _SIGNS and text[place + 1 : place + 2].isalnum()):
             kept.append(char.lower()[:1])
             places.append(place)
     return "".join(kept), places
 
 
-def find_texts(text: str, letters: Sequence[Mention], options: Mapping[str, str]) -> list[Mention]:
-    """The mentions by letter and, where none of them stands, those by the option's text or place."""
-    taken = [(mention.start, mention.end) for mention in letters]
-    found: list[Mention] = list(letters)
+class OptionTexts:
+    """The options' texts, made ready to be found in replies.
 
-    def claim(start: int, end: int, letter: str) -> None:
-        if all(end <= first or start >= last for first, last in taken):
-            taken.append((start, end))
-            opens = text[:start].rstrip(" -*•·>#\t")[-1:] in {"", "\n"}
-            found.append(Mention(start, end, letter, (start, end), opens, opens, told=True))
+    Attributes:
+        dense: compact text by letter; options that are equal or empty are left out.
+        stems: by letter, the number or word that alone tells an option from the others, where all
+            else is the same in all of them.
+    """
 
-    dense, places = compact(text)
-    wanted = [(compact(option)[0], letter) for letter, option in options.items()]
-    counts = [option for option, _ in wanted]
-    for option, letter in sorted(wanted, key=lambda item: -len(item[0])):
-        if not option or counts.count(option) > 1:
-            continue
-        at = dense.find(option)
-        while at >= 0:
-            start, end = places[at], places[at + len(option) - 1] + 1
-            if _apart(text, start, end):
-                claim(start, end, letter)
-            at = dense.find(option, at + len(option))
-    for place in _PLACE.finditer(text):
-        backwards, number = place[1], next(group for group in place.groups()[1:] if group)
-        index = -1 if number == "最后" else _NUMBERS[number.lower()]
-        if backwards:
-            index = -1 - index
-        claim(*place.span(), "ABCD"[index])
-    found.sort(key=lambda mention: mention.start)
-    return joined(text, found)
+    def __init__(self, options: Mapping[str, str]) -> None:
+        dense = {letter: compact(_ARTICLE.sub("", text, count=1))[0] for letter, text in options.items()}
+        texts = list(dense.values())
+        self.dense = {letter: text for letter, text in dense.items() if text and texts.count(text) == 1}
+        self.stems = _stems(self.dense) if len(self.dense) == len(options) else {}
+
+    def find(self, text: str, letters: Sequence[Mention]) -> list[Mention]:
+        """The mentions by letter and, where none of them stands, those by the option's text or place."""
+        claims = _Claims(text, letters)
+        dense, places = compact(text)
+        for needles in (self.dense, self.stems):
+            for letter, needle in sorted(needles.items(), key=lambda item: -len(item[1])):
+                at = dense.find(needle)
+                for _ in range(_MOST):
+                    if at < 0:
+                        break
+                    claims.claim(places[at], places[at + len(needle) - 1] + 1, letter)
+                    at = dense.find(needle, at + len(needle))
+        for place in _PLACE.finditer(text):
+            number = next(group for group in place.groups()[1:] if group)
+            index = _NUMBERS[number.lower()]
+            claims.claim(*place.span(), LETTERS[-1 - index if place[1] else index])
+        return joined(text, sorted(claims.found))
+
+
+class _Claims:
+    """Mentions of which none overlaps another."""
+
+    def __init__(self, text: str, letters: Sequence[Mention]) -> None:
+        self.found = list(letters)
+        self._text = text
+        self._taken = bytearray(len(text))
+        for mention in letters:
+            self._taken[mention.start : mention.end] = b"1" * (mention.end - mention.start)
+
+    def claim(self, start: int, end: int, letter: str) -> None:
+        """Note a mention unless the stretch is taken or part of a longer number or word."""
+        if self._taken.find(b"1", start, end) >= 0 or not _apart(self._text, start, end):
+            return
+        self._taken[start:end] = b"1" * (end - start)
+        opens = self._text[max(0, start - 16) : start].rstrip(" -*•·>#\t")[-1:] in {"", "\n"}
+        self.found.append(Mention(start, end, letter, (start, end), opens, opens, told=True))
+
+
+def _stems(dense: Mapping[str, str]) -> dict[str, str]:
+    """What is left of each option without the beginning and the end that all share."""
+    texts = list(dense.values())
+    if len(texts) < 3:
+        return {}
+    before = len(commonprefix(texts))
+    after = len(commonprefix([text[before:][::-1] for text in texts]))
+    if before + after < 1:
+        return {}
+    stems = {letter: text[before : len(text) - after] for letter, text in dense.items()}
+    return stems if all(stem.isdigit() or len(stem) > 1 for stem in stems.values()) else {}
 
 
 def _apart(text: str, start: int, end: int) -> bool:
     """Whether the stretch is no part of a longer number or word."""
-    if text[start].isascii() and text[start].isalnum() and start:
-        before = text[start - 1]
-        if (before.isascii() and before.isalnum()) or (
-            before in ".-/" and start > 1 and text[start - 2].isdigit()
-        ):
+    first, last = text[start], text[end - 1]
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if first.isascii() and first.isalnum() and before:
+        if before.isascii() and before.isalnum():
             return False
-    if text[end - 1].isascii() and text[end - 1].isalnum():
-        after = text[end : end + 1]
+        if before in ".-/" and text[start - 2 : start - 1].isdigit():
+            return False
+    if last.isascii() and last.isalnum() and after:
         if after.isascii() and after.isalnum():
             return False
-        if after in {".", "/"} and text[end + 1 : end + 2].isdigit():
-            return False
+        return not (after in "./" and text[end + 1 : end + 2].isdigit())
     return True
+
+
+def is_weak(text: str) -> bool:
+    """Whether an option's text is so short that it may stand in a reply by chance."""
+    return len(text) < 2 or all(char.isdigit() or char in "./%+-()" for char in text)
+
+
+_SENTENCE = re.compile(r"[^。！!？?\n；;]{1,240}")
+_CONCLUDES = re.compile(
+    r"答案|因此|所以|故|综上|应|可见|therefore|answer|thus|hence|\bso\b", re.IGNORECASE
+)
+#: The least share of an option's pairs of characters that a sentence must hold to mean the option.
+_ENOUGH = 0.5
+
+
+def near(text: str, options: OptionTexts) -> tuple[str, int, int] | None:
+    """The option that the reply's last conclusion gives in other words, and where that stands.
+
+    An option is meant if half of its pairs of characters are there and, against each other option,
+    more of what only it says is there than of what only the other says.
+    """
+    sentences = [found for found in _SENTENCE.finditer(text) if found[0].strip()]
+    if not sentences or len(options.dense) < 3:
+        return None
+    concluding = [found for found in sentences if _CONCLUDES.search(found[0])]
+    chosen = concluding[-1] if concluding else sentences[0] if len(sentences) < 3 else None
+    if chosen is None:
+        return None
+    said = _features(compact(chosen[0])[0])
+    wanted = {letter: _features(option) for letter, option in options.dense.items()}
+    meant = [
+        letter
+        for letter, own in wanted.items()
+        if len(own) > 2
+        and _share(own, said, pairs=True) >= _ENOUGH
+        and all(_beats(own, other, said) for name, other in wanted.items() if name != letter)
+    ]
+    return (meant[0], *chosen.span()) if len(meant) == 1 else None
+
+
+_TOKEN = re.compile(r"\d+(?:\.\d+)?|[a-z]+|[^\W\da-z_]")
+
+
+def _features(dense: str) -> frozenset[str]:
+    """Numbers, Latin words and Chinese characters, alone and in pairs."""
+    tokens = _TOKEN.findall(dense)
+    return frozenset(tokens).union(first + " " + second for first, second in pairwise(tokens))
+
+
+def _share(own: frozenset[str], said: frozenset[str], *, pairs: bool) -> float:
+    wanted = [feature for feature in own if (" " in feature) == pairs]
+    return sum(feature in said for feature in wanted) / len(wanted) if wanted else 0.0
+
+
+def _beats(own: frozenset[str], other: frozenset[str], said: frozenset[str]) -> bool:
+    mine = _share(own - other, said, pairs=False)
+    theirs = _share(other - own, said, pairs=False)
+    return mine >= _ENOUGH and theirs <= mine - _ENOUGH
