@@ -11,13 +11,13 @@ from m3ke_async.address import parse_address
 from m3ke_async.breaker import Breaker
 from m3ke_async.concurrency import AdaptiveConcurrency
 from m3ke_async.endpoint import Endpoint
+from m3ke_async.error_body import load_json
 from m3ke_async.errors import IncompleteError, UsageError
 from m3ke_async.nearest import nearest
 from m3ke_async.pace import Pace
 from m3ke_async.scrub import scrub
 from m3ke_async.settings import AUTO_CONCURRENCY
 from m3ke_async.text import one_line
-from m3ke_async.wire.chat import loads
 from m3ke_async.wire.transport import BodyTooLargeError, Transport
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ async def _listed(endpoint: Endpoint, key: str | None) -> frozenset[str] | None:
 def model_names(body: bytes) -> frozenset[str] | None:
     """Names in a list of models, of either known form; None where it is no such list."""
     try:
-        table = loads(body)
+        table = load_json(body)
     except ValueError:
         return None
     rows = table.get("data") if isinstance(table, dict) else table

@@ -16,6 +16,7 @@ import sys
 import time
 from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -464,12 +465,16 @@ async def _ask(session: _Session, store: ReplyStore, *, price: Price | None, sig
                 secret=target.key,
             ),
             tally=tally,
-            on_reply=lambda ask, reply: _count(tally, ask, reply),
+            on_reply=_ignore if isinstance(display, Silent) else partial(_count, tally),
             warn=display.warn,
         )
         with _signals(engine, display, tally) if signals else nullcontext():
             async with display.watch(tally, lambda: engine.next_try):
                 await engine.run()
+
+
+def _ignore(ask: Ask, reply: Reply) -> None:
+    """Nobody looks at the outcomes before the results are written."""
 
 
 def _count(tally: Tally, ask: Ask, reply: Reply) -> None:

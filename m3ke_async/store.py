@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
 import orjson
@@ -243,13 +243,16 @@ _REPLY_DEFAULTS = {
 }
 
 
+_USAGE = tuple(field.name for field in fields(Usage))
+
+
 def _dump(reply: Reply) -> bytes:
     row: dict[str, Any] = {"text": reply.text}
     for name, default in _REPLY_DEFAULTS.items():
         value = getattr(reply, name)
         if value != default:
             row[name] = value
-    usage = {name: value for name, value in asdict(reply.usage).items() if value is not None}
+    usage = {name: value for name in _USAGE if (value := getattr(reply.usage, name)) is not None}
     if usage:
         row["usage"] = usage
     return dump_json(row)

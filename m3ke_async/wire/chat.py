@@ -6,13 +6,10 @@ whether to try again, is decided in `faults`.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
+from m3ke_async.error_body import find_error, load_json
 from m3ke_async.request import Reply, Usage
-from m3ke_async.text import escape_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,14 +33,14 @@ def body(
 def parse(raw: bytes, profile: Profile) -> Reply | None:
     """The reply in a 200 answer, without its latency and number of attempts; None where there is none."""
     try:
-        answer = loads(raw)
+        answer = load_json(raw)
     except ValueError:
         return None
-    if not isinstance(answer, dict) or answer.get("error"):
+    if not isinstance(answer, dict) or find_error(answer) is not None:
         return None
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(choice, dict) or choice.get("error"):
+    if not isinstance(choice, dict):
         return None
     message = choice.get("message")
     finish = _string(choice.get("finish_reason"))
@@ -59,21 +56,6 @@ def parse(raw: bytes, profile: Profile) -> Reply | None:
     if finish == "length":  # the tokens went into thoughts: a true, if useless, reply
         return _reply(profile, answer, message, "", finish, refusal=False)
     return None
-
-
-def loads(raw: bytes) -> Any:
-    """JSON that may hold lone surrogates or NaN, which orjson refuses; surrogates come back escaped.
-
-    Raises:
-        ValueError: not JSON.
-    """
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        try:
-            return escape_surrogates(json.loads(raw))
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
 
 
 def _reply(
