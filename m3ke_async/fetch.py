@@ -175,7 +175,10 @@ def _is_published(folder: Path) -> bool:
 def _install(source: Path, target: Path) -> None:
     """Write the files to a folder beside the target and give it its name when all are right."""
     with writing(target):
-        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        prefix = f".{target.name}.m3ke-fetch-"
+        for stale in target.parent.glob(f"{glob.escape(prefix)}*"):  # of a process that was killed
+            shutil.rmtree(stale, ignore_errors=True)
+        fresh = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
         try:
             for split in Split:
                 (fresh / split).mkdir()

@@ -261,6 +261,13 @@ def test_an_empty_folder_is_taken(target: Path, tmp_path: Path) -> None:
     assert content(target) == FILES
 
 
+def test_what_a_killed_process_left_is_cleared(target: Path, tmp_path: Path) -> None:
+    (target.parent / ".M3KE.m3ke-fetch-k1ll3d" / "dev").mkdir(parents=True)
+    (tmp_path / "copy.zip").write_bytes(ZIP)
+    get(target, source=tmp_path / "copy.zip")
+    assert list(target.parent.iterdir()) == [target]
+
+
 def test_from_and_mirror_exclude_each_other(target: Path) -> None:
     with pytest.raises(UsageError, match="give one of them"):
         get(target, source=target, mirror="https://example.org")
