@@ -6,6 +6,7 @@ beside its place under a temporary name, and gets its own when it is complete.
 
 from __future__ import annotations
 
+import glob
 import json
 import shutil
 import tempfile

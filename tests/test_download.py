@@ -11,7 +11,6 @@ import pytest
 
 from m3ke_async.download import ATTEMPTS, ATTEMPTS_UNREACHED, download, is_allowed, shown
 from m3ke_async.errors import UsageError
-from m3ke_async.places import cache_dir
 from m3ke_async.verified import DownloadError
 from tests.file_server import FileServer
 
@@ -290,10 +289,3 @@ def test_a_proxy_that_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("HTTPS_PROXY", "gopher://127.0.0.1:1")
     with pytest.raises(UsageError, match="proxy in the environment"):
         download("https://example.org/x", tmp_path / "x", sha256=None, size=None, progress=print)
-
-
-def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("M3KE_CACHE", str(tmp_path))
-    assert cache_dir() == tmp_path
-    monkeypatch.delenv("M3KE_CACHE")
-    assert cache_dir().name == "m3ke-async"

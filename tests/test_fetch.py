@@ -15,7 +15,6 @@ from m3ke_async import fetch
 from m3ke_async.errors import UsageError
 from m3ke_async.fetch import fetch_suite
 from m3ke_async.manifest import Cluster, Level, Manifest, Source, Split, TaskFacts
-from m3ke_async.places import default_suite_path, suite_dir
 from m3ke_async.suite import load_suite
 from tests.file_server import FileServer
 
@@ -278,15 +277,12 @@ def test_a_source_that_is_not_there(target: Path, tmp_path: Path) -> None:
         get(target, source=tmp_path / "nothing.zip")
 
 
-def test_the_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(fetch, "user_data_dir", lambda *names, **options: str(tmp_path / "data"))
-    assert suite_dir() == tmp_path / "data" / "M3KE"
-    assert default_suite_path() is None
-    (tmp_path / "copy.zip").write_bytes(ZIP)
-    fetch_suite(source=tmp_path / "copy.zip", progress=lambda done, whole: None)
-    assert default_suite_path() == tmp_path / "data" / "M3KE"
+def test_without_a_target_it_goes_where_m3ke_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("M3KE_DATA", str(tmp_path / "mine"))
-    assert (suite_dir(), default_suite_path()) == (tmp_path / "mine", tmp_path / "mine")
+    (tmp_path / "copy.zip").write_bytes(ZIP)
+    fetched = fetch_suite(source=tmp_path / "copy.zip", progress=lambda done, whole: None)
+    assert fetched == tmp_path / "mine"
+    assert content(fetched) == FILES
 
 
 def test_the_published_zip_and_folder_pass(
