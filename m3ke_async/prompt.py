@@ -7,8 +7,8 @@ so that no prompt holds the answer to what it asks.
 
 from __future__ import annotations
 
+import os
 import string
-import tomllib
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
@@ -18,7 +18,8 @@ from m3ke_async.assets import asset
 from m3ke_async.errors import DataError
 from m3ke_async.nearest import nearest
 from m3ke_async.suite import Split
-from m3ke_async.text import normalised
+from m3ke_async.text import normalised, one_line
+from m3ke_async.toml_file import load_toml
 
 if TYPE_CHECKING:
     from m3ke_async.suite import Question, Task
@@ -132,19 +133,15 @@ def load_template(name: str) -> Template:
     shipped = _shipped()
     path = shipped.get(name)
     if path is None:
-        path = Path(name).expanduser()
-        if not path.is_file():
+        # os.path takes any text for a path; pathlib's own tests raise on what cannot be one
+        given = os.path.expanduser(name)  # noqa: PTH111
+        if not os.path.isfile(given):  # noqa: PTH113
             raise DataError(
-                f"no template {name!r}{nearest(name, shipped)}; "
+                f"no template {one_line(name, limit=80)!r}{nearest(name, shipped)}; "
                 f"known are {', '.join(sorted(shipped))}, or give the path of a TOML file"
             )
-    raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    try:
-        table = tomllib.loads(raw.decode())
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 at byte {error.start}; save it as UTF-8", file=path) from None
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"not valid TOML: {error}", file=path) from None
+        path = Path(given)
+    table = load_toml(path)
     wanted = [field.name for field in fields(Template)]
     for field, value in table.items():
         if field not in wanted:

@@ -7,7 +7,6 @@ TOML file; each is checked here, once, whoever gave it.
 from __future__ import annotations
 
 import math
-import tomllib
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -17,6 +16,7 @@ from m3ke_async.prompt import DEFAULT_TEMPLATE, FewShot
 from m3ke_async.suite import Split
 from m3ke_async.tally import Budget, Price
 from m3ke_async.text import one_line
+from m3ke_async.toml_file import load_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -161,14 +161,7 @@ def read_config(path: Path) -> dict[str, object]:
     Raises:
         DataError: unreadable, not TOML, or an unknown key (names the nearest).
     """
-    try:
-        table = tomllib.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode())
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=path) from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 at byte {error.start}; save it as UTF-8", file=path) from None
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"not valid TOML: {error}", file=path) from None
+    table = load_toml(path)
     for key in table:
         if key.replace("-", "_") not in _CHECKS and key != "model":
             known = nearest(key.replace("_", "-"), [*_OPTION_NAMES, "model"])
