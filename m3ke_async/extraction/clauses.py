@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 NEGATIVE = re.compile(
     r"不正确|错误|不属于|不是|不能|不可能|不符合|有误|不恰当|不包括|不当|不合|不对|不准确|不会|无关|不包含|不需要|不应|不得|不可"
     r"|不存在|不同于|除外|不成立|不适|不宜|不享有|不具|没有|不在|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非"
-    r"|\bexcept\b|\bnot\b|\bfalse\b|\bincorrect|\bleast\b|\buntrue|\bwrong|\bcannot\b",
+    r"|\bexcept\b|\b(?:is|are|was|were|does|do|did|can|could|has|have|would|should|will|must)\s?n[o'’]t\b"
+    r"|\bnot\s(?:true|correct|an?|one|likely|considered|included|usually|typically|part|the)\b|\bfalse\b|\bincorrect|\bleast\b|\buntrue|\bwrong|\bcannot\b",
     re.IGNORECASE,
 )
 _POSITIVE = re.compile(r"(?<!不)正确|(?<!不)符合|对的|成立|\bcorrect|\btrue\b|\bright\b")
@@ -39,6 +40,8 @@ _RETRACT = re.compile(
     r"|no,|correction|sorry|oops|hmm|hold on|on second thought|let me re|i made|my mistake|scratch that)"
     r"|改为|改选|更正为|修改为|应改"
 )
+#: What only seems to hold.
+_SEEMING = re.compile(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
 _SENTENCE_END = re.compile(r"[。；;\n!！?？]|\.\s")
 #: All that may stand between the end of a sentence and a predicate that is still about its subject.
 _SUBJECT = re.compile(
@@ -121,13 +124,13 @@ class Grammar:
         says = rule.says
         if says in (Says.ANSWER, Says.LIKELY, Says.ONLY, Says.BUT, Says.NONE):
             inside = form[match.start() : mention.start]
-            if index in listed and ("\n" in inside or rule.name == "leading"):
+            if index in listed and ("\n" in inside or rule.name.startswith("leading")):
                 return None
             before = _clause_before(form, match.start() + (match[0][0] in _PAUSE))
             after = "" if says in (Says.ONLY, Says.BUT) else form
-            if rule.name != "leading" and _is_unsure(before, after, mention.end):
+            if not rule.name.startswith("leading") and _is_unsure(before, after, mention.end):
                 return Event(mention.start, mention.end, mention.letters, Says.UNSURE, rule.name, index)
-            if rule.name == "leading" and (
+            if rule.name.startswith("leading") and (
                 self._is_topic(form, mention)
                 or self._predicates.match(form[mention.end : mention.end + 12].lstrip(" :：.。,，、(（"))
             ):
@@ -145,8 +148,6 @@ class Grammar:
     @staticmethod
     def _is_topic(form: str, mention: Mention) -> bool:
         """Whether the words of an option set a topic, as in 选项B：, which a bare letter does not."""
-        if not mention.told and form[mention.end : mention.end + 2].lstrip()[:1] in {"(", "（"}:
-            return True
         worded = mention.start + 1 < mention.core[0] or mention.core[1] + 1 < mention.end
         return worded and not mention.told and _TOPIC.match(form, mention.end) is not None
 
@@ -171,10 +172,10 @@ class Grammar:
         end = _SENTENCE_END.search(gap)
         if end and not _SUBJECT.search(gap, end.start()):
             return None
-        if "答案" in gap or "选项" in gap or len(gap) > 60:
+        if "答案" in gap or len(gap) > 60:
             return None
         rule = self._rules[int(str(found.lastgroup)[1:])]
-        if _is_unsure(_clause_before(form, mention.start), "", 0):
+        if _is_unsure(_clause_before(form, mention.start), "", 0) or _SEEMING.search(gap):
             return Event(mention.start, mention.end, mention.letters, Says.UNSURE, rule.name, index)
         return Event(mention.start, mention.end, mention.letters, rule.says, rule.name, index)
 

@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 LETTERS = "ABCD"
-#: Marks in a shape: the first character of a mention, and each further one.
-FIRST, REST = "\ue000", "\ue001"
+#: Marks in a shape: the first character of a mention, each further one, the last one of an option's text.
+FIRST, REST, TOLD = "\ue000", "\ue001", "\ue002"
 
 _WORD = "A-Za-z0-9_\u00c0-\u024f\u0370-\u04ff"
 _STANDING = re.compile(
-    rf"(?<![{_WORD}])(?<![A-Za-z]['’])(?:[A-J]|[A-D]{{2,4}})(?![{_WORD}]|['’][a-z])"
+    rf"(?<![{_WORD}])(?<![A-Za-z]['’])(?:[A-H]|[A-D]{{2,4}})(?![{_WORD}]|['’][a-z])"
     rf"|(?<=[选项择案为是:：>{{\"(（ ])[a-d](?![{_WORD}'’]|\.\w|\s[a-z\u00c0-\u024f])"
 )
 _LOWER_CUE = re.compile(
-    r"(?:选项?|选择|答案[是为应该选：: ]{0,6}|(?:answer|option|choice)(?: is|:| is:)?|boxed\{|<answer>|^)"
+    r"(?:选项?|选择|答案[是为应该选：: ]{0,6}|ans[.:]|(?:answer|option|choice)(?: is|:| is:)?|boxed\{|<answer>|^)"
     r"[\s(（\"{]{0,3}\Z",
     re.IGNORECASE,
 )
 _LOWER_LEAD = re.compile(r"[\W_]{0,4}([a-d])(?=[)）.:：、，,\n]|[\W_]{0,4}\Z)")
 _JOINT = re.compile(
-    r"\s{0,3}(?:[、/&+;；|]|和|与|及|以及|或者?|还是|跟|同|(?:[,，]\s{0,2})?(?:and|or)\b|[,，](?:和|或|以及)?)\s{0,3}"
+    r"\s{0,3}(?:[、/&+;；|]|和|与|及|以及|或者?|还是|跟|同|[ \u3000]{1,2}|(?:[,，]\s{0,2})?(?:and|or)\b|[,，](?:和|或|以及)?)\s{0,3}"
 )
 _COMMA_GOES_ON = re.compile(
     r"\s{0,3}(?:[、,，/&;；.。!！)）\]】\n<]|和|与|及|以及|或|and\b|or\b|都|均|皆|全|两|二|三|四|are\b|\Z)"
@@ -104,7 +104,7 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
             before = found[-1]
             joint = _JOINT.fullmatch(text, before.end, mention.start)
             if joint:
-                comma = joint[0].strip() in {",", "，"}
+                comma = joint[0].strip() in {",", "，", ""}
                 if not comma or by_comma or _COMMA_GOES_ON.match(text, mention.end):
                     found[-1] = before._replace(
                         end=mention.end, letters=before.letters + mention.letters, heading=False
@@ -192,7 +192,8 @@ def shape(text: str, mentions: Sequence[Mention]) -> str:
     place = 0
     lowered = text.lower()
     for mention in mentions:
-        pieces += [lowered[place : mention.start], FIRST, REST * (mention.end - mention.start - 1)]
+        fill = REST * (mention.end - mention.start - 1)
+        pieces += [lowered[place : mention.start], FIRST, fill[1:] + TOLD if fill and mention.told else fill]
         place = mention.end
     pieces.append(lowered[place:])
     return "".join(pieces)

@@ -34,7 +34,7 @@ _MARKUP = re.compile(
     r"|[*`~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"
 )
 _ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&apos;": "'"}
-_FORMULA = re.compile(r"(?!.{0,200}boxed)(?=.{0,200}[\\^_={}|<>∩∪∈])")
+_FORMULA = re.compile(r"(?!.{0,200}boxed)(?=.{0,200}[\\^_=|<>∩∪∈])")
 _LINE_ENDS = ("\\n", "<br", "</p", "</li", "</div", "</tr")
 
 
@@ -89,7 +89,7 @@ def _formula(mark: str, edge: int) -> str:
     """A formula without its marks; its capitals are names of its own, so they lose their height."""
     inner = mark[edge:-edge]
     plain = _MARKUP.sub(_plain, inner)
-    if _FORMULA.match(inner):
+    if _FORMULA.match(plain):
         plain = plain.lower()
     return " " * edge + plain + " " * edge
 

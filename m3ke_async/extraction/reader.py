@@ -11,7 +11,7 @@ from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, last_standi
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
 from m3ke_async.extraction.rules import RULES, Rule
-from m3ke_async.extraction.texts import OptionTexts, is_weak, near
+from m3ke_async.extraction.texts import OptionTexts, answers_question, is_weak, near
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 #: Where a reply runs on into another question or another speaker's turn.
 _CUT = re.compile(
     r"(?<=[A-J])题目|(?:\n\s{0,4}|(?<=[A-J]))(?:[【\[]?(?:题目|问题|下一题)[】\]]?|第\d{1,3}题|例题|question\s?\d{0,3}|q\d{0,3}|用户|user|human|提问|instruction|请你回答)\s?[:：]"
-    r"|\n\s{0,4}[【\[](?:题目|问题|下一题|例\d?)[】\]]|\n\s{0,3}\d{1,3}[.、．]\s?(?:下列|以下|关于)"
+    r"|\n\s{0,4}[【\[](?:题目|问题|下一题|例\d?)[】\]]|\n\s{0,4}(?:q|question\s)\d{1,3}[.)]|\n\s{0,3}\d{1,3}[.、．]\s?(?:下列|以下|关于)"
     r"|<\|im_start\|>|<\|endoftext\|>|<\|im_end\|>|</s>|<\|eot_id\|>|<eos_token>|<end_of_turn>",
     re.IGNORECASE,
 )
 
 
+#: After the only letter of a reply: a question back, or a heading without its text.
+_ASKING = re.compile(r"[^。！!\n]{0,12}[吗呢?？]|[:：]\s{0,4}\Z")
 _ALL = re.compile(
     r"(?:以上|上述|前三[项者个])?(?:选项|各项|三[项者])?(?:全部|全|都|均|皆|三[项者])+(?:是|对|正确|属于|包括|可以?|有)*[。.]?\Z|全部|all (?:of )?the above|all of (?:these|them)|ABC",
     re.IGNORECASE,
@@ -48,7 +50,7 @@ class Asked:
     @cached_property
     def texts(self) -> OptionTexts:
         """The options' texts, ready to be found."""
-        return OptionTexts(self.options)
+        return OptionTexts(self.options, self.question)
 
     @cached_property
     def question(self) -> str:
@@ -101,6 +103,10 @@ class Reader:
         texts = asked.texts.find(text, letters)
         if len(texts) > len(letters):
             told = self._weigh(text, texts, asked, complete=complete)
+            if len(told.letters) != 1 and complete and not asked.negative:
+                echo = answers_question(text, texts, asked.question)
+                if echo:
+                    return Pick(echo.letters, "answers-question", *echo.core)
             if told.letters:
                 return told._replace(rule=f"text:{told.rule}" if told.rule else "")
         elif complete and not letters:
@@ -152,7 +158,7 @@ class Reader:
         if mention.told and mention.core == (mention.start, mention.end):
             option = asked.texts.dense.get(mention.letters, "")
             return not is_weak(option) or len(text) < 40 or len(text.rstrip()) - mention.end < 6
-        return not text[mention.end :].lstrip().startswith(("?", "？"))
+        return _ASKING.match(text, mention.end) is None
 
 
 @cache

@@ -1,7 +1,7 @@
 """The rules: one entry each, in one table, with an example that it must catch and one that it must not.
 
 Most are patterns over the shape of a reply: lower case, markup overwritten, every mention of options a
-mark, written `@` here. One without `@` is a predicate, sought in the words after a mention. Gaps
+mark, written `@` here, or `§` where it holds the option's text. One without `@` is a predicate, sought in the words after a mention. Gaps
 are bounded and nothing repeats inside a repetition, so reading takes linear time.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
-from m3ke_async.extraction.mentions import FIRST, REST
+from m3ke_async.extraction.mentions import FIRST, REST, TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +79,7 @@ RULES: tuple[Rule, ...] = (
         Tier.WHOLE,
         Says.ANSWER,
         "the reply is one letter",
-        r"\A(?:[^\w✓✔✅☑√✗×✘❌☒╳●○☐◉]|\d{1,2}(?=[.、)）:：]))*\Z",
+        r"\A(?:[^\w✓✔✅☑√✗×✘❌☒╳●○☐◉]|\d{1,2}(?=[.、)）:：]))*(?<![:：])\Z",
         "(B)。",
         "B 国",
     ),
@@ -152,7 +152,7 @@ RULES: tuple[Rule, ...] = (
         Tier.STATEMENT,
         Says.LIKELY,
         "应为, 而是, 只能是",
-        r"(?:(?:应该?|应当|而|就|只能|一定|必然|显然|还|才|改|更正|纠正|修正|即|(?:\A|[，,。；\n])\s?(?:那么?|则)?)(?:是|为|选|成|[:：])|剩下?的?(?:只有|就|只能)?(?:是|为)?|只剩下?)[:：\s]{0,3}@",
+        r"(?:(?:应该?|应当|而|就|只能|一定|必然|显然|还|才|改|更正|纠正|修正|即|这|这就|那就|(?:\A|[，,。；\n])\s?(?:那么?|则)?)(?:是|为|选|成|[:：])|剩下?的?(?:只有|就|只能)?(?:是|为)?|只剩下?)[:：\s]{0,3}@",
         "A 不对，应为B",
         "A 不对，不应为B",
     ),
@@ -198,7 +198,7 @@ RULES: tuple[Rule, ...] = (
         Tier.STATEMENT,
         Says.ANSWER,
         "answer, choice, option with its verb or colon",
-        r"(?:answer|choice|option|solution|conclusion)s?"
+        r"(?:answer|choice|option|solution|conclusion|\bans\b)s?"
         r"(?:[^\ue000.\n?!]{0,80}?\b(?:is|be|are|was)\b|[^\ue000.\n?!:]{0,30}:)?"
         r"(?:\s(?:the|clearly|definitely|likely|probably|therefore|thus|most likely|indeed|simply|obviously))?"
         r"[\s:=\"'(>\]】）)-]{0,8}@",
@@ -210,7 +210,7 @@ RULES: tuple[Rule, ...] = (
         Tier.STATEMENT,
         Says.ANSWER,
         "I choose, go with, opt for",
-        r"\b(?:choose|pick|select|go(?:ing)? with|opt for|settle on|vote for)\s(?:the\s)?@",
+        r"\b(?:choose|pick|select|go(?:ing)? with|opt for|settle on|vote for|say)\s(?:the\s)?@",
         "Between A and the rest, I would go with B.",
         "Between A and the rest, do not pick B.",
     ),
@@ -219,7 +219,7 @@ RULES: tuple[Rule, ...] = (
         Tier.STATEMENT,
         Says.LIKELY,
         "so, therefore, it is, must be",
-        r"\b(?:so|thus|therefore|hence|it is|it's|must be|should be|would be|leaves|left with|leaving|refers to"
+        r"\b(?:so|thus|therefore|hence|it is|it's|must be|should be|would be|left with|leav(?:es|ing)(?: us)?(?: only)?(?: with)?|refers to"
         r"|conclude(?: that)?|(?:false|true|correct|incorrect|wrong|right|best)(?: one| option| statement)? is)[,:\s]{1,3}"
         r"(?:(?:it is|it's|the|only|is)\s)?@",
         "A is a port, so it must be B",
@@ -308,9 +308,27 @@ RULES: tuple[Rule, ...] = (
         Says.ANSWER,
         "letter and separator at the start",
         r"\A(?:[\s:：.。,，#>\]】<-]|is\b|为|是|案|[a-z]{0,10}assistant|助手|\d{1,2}[.、)）]){0,8}@(?="
-        r"\s{0,3}(?:\Z|[.。．,，:：、)）;；!！\n<\[【]|解析|解释|分析|理由|原因|因为|题目|答案|根据)|\s(?!\d{1,2}[.、．])[^a-z\s\ue000]|[(（])",
+        r"\s{0,3}(?:\Z|[.。．,，:：、)）;；!！\n<\[【]|解析|解释|分析|理由|原因|因为|题目|答案|根据)|\s(?!\d{1,2}[.、．])[^a-z\s(（\ue000])",
         "B\n解析：A 说的是另一个城市",
         "B 和 A 都说得通",
+    ),
+    Rule(
+        "leading-text",
+        Tier.STATEMENT,
+        Says.LIKELY,
+        "letter and text at the start of a sentence",
+        r"\A[\s#>-]{0,8}§(?!\s?(?:和|与|或|及|、|and|or|vs))",
+        "(B) 北京 is where A is not",
+        "(B) is where A is not",
+    ),
+    Rule(
+        "closing",
+        Tier.STATEMENT,
+        Says.LIKELY,
+        "a last sentence of one letter",
+        r"[。.!！?？\n]\s{0,4}@[.。]?\s{0,4}\Z",
+        "A 是港口，C 在南方。B。",
+        "A 是港口，C 在南方。D 在西边。",
     ),
     Rule(
         "checkbox",
@@ -463,10 +481,11 @@ RULES: tuple[Rule, ...] = (
 
 def statements(rules: Sequence[Rule]) -> re.Pattern[str]:
     """One pattern for all rules with a mention; the leftmost match counts, then the order of the table."""
-    mention = f"{FIRST}{REST}*"
+    told = f"{FIRST}{REST}*{TOLD}"
+    mention = f"{told}?"
     return re.compile(
         "|".join(
-            f"(?P<r{place}>{rule.pattern.replace('@', mention)})"
+            f"(?P<r{place}>{rule.pattern.replace('@', mention).replace('§', told)})"
             for place, rule in enumerate(rules)
             if rule.pattern and "@" in rule.pattern and rule.tier is not Tier.WHOLE
         )

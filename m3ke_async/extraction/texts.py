@@ -37,17 +37,19 @@ _NUMBERS |= {
     "3rd": 2,
     "4th": 3,
     "last": -1,
+    "final": -1,
     "最后": -1,
     "首": 0,
 }
 #: The most places at which one option's text is looked for in a reply.
 _MOST = 64
-_ARTICLE = re.compile(r"\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
+_ARTICLE = re.compile(r"\A\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
 _PLACE = re.compile(
     r"(倒数)?第\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
     r"|(最后|首)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
     r"|选项\s?([一二三四1-4])(?!\d)"
-    r"|(?:the\s)?\b(first|second|third|fourth|last|1st|2nd|3rd|4th)\s(?:option|choice|answer|one|statement)\b"
+    r"|(?:the\s)?\b(first|second|third|fourth|last|final|1st|2nd|3rd|4th)"
+    r"(?:\s(?:option|choice|answer|one|statement)\b(?!:)|(?=\W{0,3}\Z))"
     r"|\b(?:option|choice|answer)\s(?:number\s|no\.?\s?|#)?(one|two|three|four|[1-4])\b(?![\d.])",
     re.IGNORECASE,
 )
@@ -73,7 +75,8 @@ class OptionTexts:
             else is the same in all of them.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    def __init__(self, options: Mapping[str, str], question: str = "") -> None:
+        self._question = compact(question)[0]
         dense = {letter: compact(_ARTICLE.sub("", text, count=1))[0] for letter, text in options.items()}
         texts = list(dense.values())
         self.dense = {letter: text for letter, text in dense.items() if text and texts.count(text) == 1}
@@ -95,7 +98,13 @@ class OptionTexts:
             number = next(group for group in place.groups()[1:] if group)
             index = _NUMBERS[number.lower()]
             claims.claim(*place.span(), LETTERS[-1 - index if place[1] else index])
-        return joined(text, sorted(claims.found))
+        apart = [mention for mention in claims.found if not self._is_asked(mention)]
+        return joined(text, sorted(apart if len(apart) > len(letters) else claims.found))
+
+    def _is_asked(self, mention: Mention) -> bool:
+        """Whether it is a text that the question itself holds, so that any reply may repeat it."""
+        is_text = mention.told and mention.core == (mention.start, mention.end)
+        return is_text and self.dense.get(mention.letters, " ") in self._question
 
 
 class _Claims:
@@ -144,6 +153,26 @@ def _apart(text: str, start: int, end: int) -> bool:
             return False
         return not (after in "./" and text[end + 1 : end + 2].isdigit())
     return True
+
+
+def answers_question(text: str, mentions: Sequence[Mention], question: str) -> Mention | None:
+    """The only mention that goes on with the question's own words, as an answer in a whole sentence does."""
+    asked = _TOKEN.findall(compact(question)[0])
+    runs = {tuple(asked[place : place + _RUN]) for place in range(len(asked) - _RUN + 1)}
+    if not runs:
+        return None
+    found: dict[str, Mention] = {}
+    for mention in mentions:
+        clause = _CLAUSE.match(text, mention.end)
+        said = _TOKEN.findall(compact(clause[0])[0]) if clause else []
+        if any(tuple(said[place : place + _RUN]) in runs for place in range(len(said) - _RUN + 1)):
+            found[mention.letters] = mention
+    return next(iter(found.values())) if len(found) == 1 and len(next(iter(found))) == 1 else None
+
+
+_CLAUSE = re.compile(r"[^。！!？?\n；;，,]{1,40}")
+#: How many words or characters in a row make a repetition of the question.
+_RUN = 4
 
 
 def is_weak(text: str) -> bool:
