@@ -7,12 +7,15 @@ TOML file; each is checked here, once, whoever gave it.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from m3ke_async.address import parse_address
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.nearest import nearest
 from m3ke_async.prompt import DEFAULT_TEMPLATE, FewShot
+from m3ke_async.scrub import scrub
 from m3ke_async.suite import Split
 from m3ke_async.tally import Budget, Price
 from m3ke_async.text import one_line
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
 
 #: `--concurrency auto` never goes above this; a larger number can be given by hand.
 AUTO_CONCURRENCY = 512
+
+#: No number of a run needs to be larger; JSON's readers keep whole numbers of this size.
+_MOST = 1_000_000_000_000
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class RunOptions(TypedDict, total=False):
@@ -127,8 +135,9 @@ class RunSettings:
     def to_json(self) -> dict[str, Any]:
         """As it stands in run.json and is printed; no key is ever in it."""
         table = {field.name: getattr(self, field.name) for field in fields(self)}
+        table["base_url"] = tuple(parse_address(url).public for url in self.base_url)
         if self.price is not None:
-            table["price"] = f"{self.price.prompt:g},{self.price.completion:g}"
+            table["price"] = f"{self.price.prompt},{self.price.completion}"
         table["concurrency"] = "auto" if self.concurrency is None else self.concurrency
         return table
 
@@ -143,16 +152,10 @@ def make_settings(model: str, options: Mapping[str, object]) -> RunSettings:
     for name, value in options.items():
         check = _CHECKS.get(name.replace("-", "_"))
         if check is None:
-            raise UsageError(f"unknown option {name!r}{nearest(name.replace('_', '-'), _OPTION_NAMES)}")
+            raise UsageError(f"unknown option {one_line(name, limit=60)!r}{nearest(name, _CHECKS)}")
         if value is not None:
             values[name.replace("-", "_")] = check(_option(name), value)
-    settings = RunSettings(model, **values)
-    if settings.max_cost is not None and settings.price is None:
-        raise UsageError(
-            "--max-cost needs a price, and none is known for this model: give --price PROMPT,COMPLETION "
-            "(money per million tokens), or limit tokens by --max-tokens-total"
-        )
-    return settings
+    return RunSettings(_text("the model", model), **values)
 
 
 def read_config(path: Path) -> dict[str, object]:
@@ -162,11 +165,16 @@ def read_config(path: Path) -> dict[str, object]:
         DataError: unreadable, not TOML, or an unknown key (names the nearest).
     """
     table = load_toml(path)
-    for key in table:
-        if key.replace("-", "_") not in _CHECKS and key != "model":
-            known = nearest(key.replace("_", "-"), [*_OPTION_NAMES, "model"])
-            raise DataError(f"unknown key{known}", file=path, field=key)
-    return {key.replace("-", "_"): value for key, value in table.items()}
+    options: dict[str, object] = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name not in _CHECKS and name != "model":
+            known = (option.replace("_", "-") for option in ("model", *_CHECKS))
+            raise DataError(f"unknown key{nearest(key.replace('_', '-'), known)}", file=path, field=key)
+        if name in options:
+            raise DataError("is there twice, with - and with _; keep one", file=path, field=key)
+        options[name] = value
+    return options
 
 
 # -- checks of single values ---------------------------------------------------------
@@ -180,29 +188,24 @@ def _bad(option: str, wanted: str, value: object) -> UsageError:
     return UsageError(f"{option} must be {wanted}, not {one_line(repr(value), limit=60)}")
 
 
-def _integer(low: int, high: int | None = None) -> Callable[[str, object], int]:
-    wanted = f"a whole number from {low} to {high}" if high is not None else f"a whole number from {low} up"
+def _integer(low: int, high: int = _MOST) -> Callable[[str, object], int]:
+    wanted = f"a whole number from {low} to {high:,}"
 
     def check(option: str, value: object) -> int:
-        if (
-            not isinstance(value, int)
-            or isinstance(value, bool)
-            or value < low
-            or (high is not None and value > high)
-        ):
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             raise _bad(option, wanted, value)
         return value
 
     return check
 
 
-def _number(low: float, *, above: bool = False, high: float = math.inf) -> Callable[[str, object], float]:
-    wanted = f"a number {'above' if above else 'from'} {low:g}" + (f" to {high:g}" if high < math.inf else "")
+def _number(low: int, *, above: bool = False, high: int = _MOST) -> Callable[[str, object], float]:
+    wanted = f"a number {'above' if above else 'from'} {low} to {high:,}"
 
     def check(option: str, value: object) -> float:
-        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-            raise _bad(option, wanted, value)
-        if value > high or value < low or (above and value == low):
+        if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
+            raise _bad(option, wanted, value)  # nan is not within anything
+        if above and value == low:
             raise _bad(option, wanted, value)
         return float(value)
 
@@ -210,18 +213,30 @@ def _number(low: float, *, above: bool = False, high: float = math.inf) -> Calla
 
 
 def _text(option: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise _bad(option, "a text", value)
     return value
 
 
 def _texts(option: str, value: object) -> tuple[str, ...]:
     items = [value] if isinstance(value, str) else value
-    if not isinstance(items, list | tuple) or not all(
-        isinstance(item, str) and item.strip() for item in items
-    ):
+    if not isinstance(items, list | tuple) or not items:
         raise _bad(option, "a text or a list of texts", value)
-    return tuple(items)
+    return tuple(_text(option, item) for item in items)
+
+
+def _addresses(option: str, value: object) -> tuple[str, ...]:
+    addresses = _texts(option, value)
+    for address in addresses:
+        parse_address(address)
+    return addresses
+
+
+def _variable(option: str, value: object) -> str:
+    # what else is given here is most likely the key itself, so it is not shown
+    if not isinstance(value, str) or not _VARIABLE.fullmatch(value) or scrub(value, None) != value:
+        raise UsageError(f"{option} takes the name of an environment variable, such as MY_KEY, not the key")
+    return value
 
 
 def _flag(option: str, value: object) -> bool:
@@ -247,7 +262,7 @@ def _one_of(kind: type[StrEnum]) -> Callable[[str, object], StrEnum]:
 def _concurrency(option: str, value: object) -> int | None:
     if value == "auto":
         return None
-    if isinstance(value, str) and value.isascii() and value.isdigit():
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,6}", value):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000:
         raise _bad(option, "auto or a whole number from 1 to 10000", value)
@@ -269,8 +284,8 @@ def _price(option: str, value: object) -> Price:
 
 
 _CHECKS: dict[str, Callable[[str, object], Any]] = {
-    "base_url": _texts,
-    "api_key_env": _text,
+    "base_url": _addresses,
+    "api_key_env": _variable,
     "data": _text,
     "split": _one_of(Split),
     "shots": _integer(0, 5),
@@ -279,22 +294,21 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "template": _text,
     "fewshot": _one_of(FewShot),
     "system": _text,
-    "temperature": _number(0.0, high=2.0),
+    "temperature": _number(0, high=2),
     "max_tokens": _integer(1),
     "concurrency": _concurrency,
-    "rpm": _number(0.0, above=True),
-    "tpm": _number(0.0, above=True),
+    "rpm": _number(0, above=True),
+    "tpm": _number(0, above=True),
     "max_attempts": _integer(1, 100),
-    "timeout": _number(0.0, above=True),
+    "timeout": _number(0, above=True),
     "results": _text,
     "name": _text,
     "fresh": _flag,
     "retry_failed": _flag,
     "retry_filtered": _flag,
     "price": _price,
-    "max_cost": _number(0.0, above=True),
+    "max_cost": _number(0, above=True),
     "max_requests": _integer(1),
     "max_tokens_total": _integer(1),
-    "max_time": _number(0.0, above=True),
+    "max_time": _number(0, above=True),
 }
-_OPTION_NAMES = tuple(name.replace("_", "-") for name in _CHECKS)
