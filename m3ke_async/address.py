@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from m3ke_async.errors import UsageError
+from m3ke_async.text import one_line
 
 CHAT_ROUTE = "/chat/completions"
 _MODELS_ROUTE = "/models"
@@ -62,11 +63,13 @@ def _split(text: str, shown: str) -> SplitResult:
         port = parts.port
     except ValueError as error:
         raise UsageError(
-            f"the address {shown!r} is not valid: {error}; give --base-url like http://host:8000/v1"
+            f"the address {one_line(shown, limit=100)!r} is not valid: {error}; give --base-url like http://host:8000/v1"
         ) from None
-    if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0:
+    clean = text.isprintable() and " " not in text
+    if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0 or not clean:
         raise UsageError(
-            f"the address {shown!r} is not an http or https address; give --base-url like http://host:8000/v1"
+            f"the address {one_line(shown, limit=100)!r} is not an http or https address; "
+            "give --base-url like http://host:8000/v1"
         )
     return parts
 

@@ -9,6 +9,7 @@ results/<run>/run.json        settings, versions, data hashes, counts, times
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from dataclasses import dataclass
@@ -28,6 +29,20 @@ if TYPE_CHECKING:
 
 RUN_VERSION = 1
 STORE_NAME = "replies.sqlite"
+
+#: What run.json must hold to be read again.
+_FIELDS = (
+    "state",
+    "identity",
+    "settings",
+    "provider",
+    "model",
+    "data",
+    "is_m3ke",
+    "rules",
+    "ledger",
+    "answers_bytes",
+)
 
 _UNSAFE = re.compile(r"[^a-z0-9.]+")
 _NAME = re.compile(r"[^\W_][\w.-]{0,99}")
@@ -92,11 +107,18 @@ class RunDir:
             return None
         except (OSError, orjson.JSONDecodeError) as error:
             raise DataError(
-                f"cannot be read ({error}); remove it, and run the same command again", file=self.run_json
+                f"cannot be read ({one_line(str(error))}); remove it, and run the same command again",
+                file=self.run_json,
             ) from None
         if not isinstance(table, dict) or table.get("version") != RUN_VERSION:
             raise DataError(
                 "is of another version of m3ke-async; use another --results or --name", file=self.run_json
+            )
+        if missing := [name for name in _FIELDS if name not in table]:
+            raise DataError(
+                "is missing; remove the file, and run the same command again",
+                file=self.run_json,
+                field=missing[0],
             )
         return table
 
@@ -112,10 +134,10 @@ def find_run(run: str, results: str) -> RunDir:
         UsageError: there is none.
     """
     for path in (Path(run), Path(results) / run):
-        if (path / "run.json").is_file():
+        if os.path.isfile(path / "run.json"):  # noqa: PTH113 - pathlib's raises on what no path can be
             return RunDir(path)
     raise UsageError(
-        f"no run at {one_line(run)!r}: give the path of a run's folder, the one that holds run.json"
+        f"no run at {one_line(run, limit=100)!r}: give the path of a run's folder, the one that holds run.json"
     )
 
 
@@ -132,7 +154,8 @@ def checked_name(name: str) -> str:
     Raises:
         UsageError: it could leave the results folder, or no file system takes it.
     """
-    if not _NAME.fullmatch(name) or name.endswith(".") or _RESERVED.fullmatch(name):
+    safe = _NAME.fullmatch(name) and not name.endswith(".") and not _RESERVED.fullmatch(name)
+    if not safe or name.casefold().startswith(STORE_NAME):
         raise UsageError(
             f"--name {one_line(name)!r}: use letters, digits, '-', '_' and '.', such as qwen-5shot"
         )
