@@ -13,7 +13,7 @@ BIN := .venv/bin
 	touch $@
 
 demo: .venv/installed
-	$(BIN)/m3ke run local/qwen2.5-coder-0.5b --data sample --split test --name demo
+	$(BIN)/m3ke run local/qwen2.5-coder-0.5b --data sample --split test --limit 3 --name demo
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -374,6 +374,7 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
         return
     from rich.console import Console
 
+    from m3ke_async.report.ledger import ledger_lines
     from m3ke_async.report.terminal import render
     from m3ke_async.rundir import RunDir
 
@@ -389,6 +390,8 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
         shots=record["settings"]["shots"],
         tasks=tasks,
     )
+    click.echo()
+    _print_lines(ledger_lines(result.ledger, result.price))
 
 
 def _published(record: Mapping[str, Any]) -> Any:

@@ -68,12 +68,14 @@ class RunResult:
         path: the run's folder.
         scores: every number of the reports.
         ledger: what asking took, over all commands of this run.
+        price: of tokens, where known.
         stopped: why questions are left; None when all were asked.
     """
 
     path: Path
     scores: Scores
     ledger: Ledger
+    price: Price | None = None
     stopped: M3keError | None = None
 
     @property
@@ -237,11 +239,11 @@ async def run(
     directory = _directory(evaluation)
     earlier = directory.read()
     _check_same(directory, earlier, evaluation)
-    if (finished := _finished(directory, earlier, settings)) is not None:
+    price = price_of(settings, target.profile, target.model)
+    if (finished := _finished(directory, earlier, settings, price)) is not None:
         display.say(f"nothing to ask: {directory.path} is complete")
         return finished
     directory.prepare()
-    price = price_of(settings, target.profile, target.model)
     if settings.max_cost is not None and price is None:
         raise UsageError(
             f"--max-cost needs a price, and none is known for {settings.model}: give --price IN,OUT, "
@@ -264,7 +266,7 @@ async def run(
             stopped = error
         scores = write_results(evaluation, store, directory)
     session.record("stopped" if stopped else "incomplete" if scores.total.incomplete else "complete", stopped)
-    return RunResult(directory.path, scores, before + tally.ledger, stopped)
+    return RunResult(directory.path, scores, before + tally.ledger, price, stopped)
 
 
 def reopen(directory: RunDir, data: str | None) -> Evaluation:
@@ -321,7 +323,8 @@ def rescore(
     else:
         scores = write_results(evaluation, None, directory, key=letters)
     directory.write({**record, "rules": RULES_VERSION, "answers_bytes": _size(directory.answers)})
-    return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]))
+    price = price_of(evaluation.settings, evaluation.profile, evaluation.model)
+    return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)
 
 
 def _directory(evaluation: Evaluation) -> RunDir:
@@ -361,7 +364,7 @@ def _finished(
         scores = Scores.from_json(orjson.loads(directory.scores.read_bytes()), file=directory.scores)
     except (OSError, orjson.JSONDecodeError, UsageError):
         return None  # it is written again from the store
-    return RunResult(directory.path, scores, Ledger.from_json(earlier["ledger"]))
+    return RunResult(directory.path, scores, Ledger.from_json(earlier["ledger"]), price)
 
 
 def _is_published(suite: Suite, split: Split) -> bool:

@@ -98,7 +98,7 @@ def _facts(scores: Scores) -> list[str]:
             f"Tokens: {_number(usage.prompt_tokens)} in{cached}, {_number(usage.completion_tokens)} out"
         )
     if usage.latency_mean is not None:
-        lines.append(f"Time: {usage.latency_mean:.2f} s a reply, {usage.attempts:,} requests sent")
+        lines.append(f"Time: {usage.latency_mean:.2f} s a reply")
     return lines
 
 

@@ -1,0 +1,25 @@
+"""The retry ledger for people: what asking took, over all commands of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from m3ke_async.progress import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from m3ke_async.tally import Ledger, Price
+
+
+def ledger_lines(ledger: Ledger, price: Price | None) -> Iterator[str]:
+    """Requests, retries, waits, waste and money, a line each; nothing for what did not happen."""
+    yield f"Requests: {ledger.requests:,} sent in {duration(ledger.seconds)}, {ledger.replies:,} replies"
+    if ledger.retries:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in ledger.retries.most_common())
+        waited = duration(ledger.seconds_waited)
+        yield f"Without a reply: {kinds}; {waited} waited, about {ledger.wasted_tokens:,} prompt tokens wasted"
+    if ledger.unreported:
+        yield f"Tokens are unknown for {ledger.unreported:,} replies, whose prompts are estimated"
+    if price is not None:
+        yield f"Cost: {ledger.cost(price):,.4f} by the given price"
