@@ -353,7 +353,7 @@ def _check_same(directory: RunDir, earlier: Mapping[str, Any] | None, evaluation
 
 
 def _finished(
-    directory: RunDir, earlier: Mapping[str, Any] | None, settings: RunSettings
+    directory: RunDir, earlier: Mapping[str, Any] | None, settings: RunSettings, price: Price | None
 ) -> RunResult | None:
     """The result of a run that is complete and untouched; None where there is work to do."""
     if earlier is None or earlier["state"] != "complete" or earlier["rules"] != RULES_VERSION:

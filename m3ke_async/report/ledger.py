@@ -17,8 +17,8 @@ def ledger_lines(ledger: Ledger, price: Price | None) -> Iterator[str]:
     yield f"Requests: {ledger.requests:,} sent in {duration(ledger.seconds)}, {ledger.replies:,} replies"
     if ledger.retries:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in ledger.retries.most_common())
-        waited = duration(ledger.seconds_waited)
-        yield f"Without a reply: {kinds}; {waited} waited, about {ledger.wasted_tokens:,} prompt tokens wasted"
+        waited, wasted = duration(ledger.seconds_waited), f"{ledger.wasted_tokens:,}"
+        yield f"Without a reply: {kinds}; {waited} waited, about {wasted} prompt tokens wasted"
     if ledger.unreported:
         yield f"Tokens are unknown for {ledger.unreported:,} replies, whose prompts are estimated"
     if price is not None:
