@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 #: `PRAGMA user_version` of the file; raised when the tables change.
 SCHEMA_VERSION = 1
 
-#: Seconds that a writer waits for another process.
-BUSY_TIMEOUT = 30.0
+#: Seconds that a writer waits for another process, and between two tries to open the file.
+BUSY_TIMEOUT, _BUSY_PAUSE = 30.0, 0.05
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -44,6 +44,7 @@ CREATE TABLE IF NOT EXISTS failures (
 """
 
 _GET = "SELECT reply FROM replies WHERE key = ?"
+_GET_FAILURE = "SELECT kind, message, body, attempts FROM failures WHERE key = ?"
 _PUT = "INSERT OR IGNORE INTO replies (key, reply, provider, model, run) VALUES (?, ?, ?, ?, ?)"
 _KEEP_OLD = "INSERT INTO superseded SELECT key, reply, provider, model, run FROM replies WHERE key = ?"
 _FAIL = """
@@ -52,8 +53,21 @@ VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 
 
+# What the spare file holds goes first: the run that wrote it has counted it.
+_ABSORB = """
+BEGIN IMMEDIATE;
+INSERT INTO superseded SELECT * FROM spare.superseded;
+INSERT INTO superseded
+    SELECT own.key, own.reply, own.provider, own.model, own.run
+    FROM replies AS own JOIN spare.replies AS other ON own.key = other.key AND own.reply != other.reply;
+INSERT OR REPLACE INTO replies SELECT * FROM spare.replies;
+INSERT OR REPLACE INTO failures SELECT * FROM spare.failures;
+COMMIT;
+"""
+
+
 class StoreError(M3keError):
-    """A reply could not be written: disk full, no permission, a damaged file."""
+    """The file did not do: disk full, no permission, damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +93,8 @@ class ReplyStore:
     Args:
         path: the SQLite file; it and its folder are made where they are missing.
         spare: a file to write to where `path` turns out to be read-only; it is
-            absorbed and removed when `path` can be written again.
+            absorbed and removed when `path` can be written again. Without it, or where
+            it cannot be written either, a read-only store can be read.
         run: name of the run that writes, kept with each reply.
         warn: is told, in one line, of a file that had to be moved aside or is read-only.
 
@@ -116,10 +131,16 @@ class ReplyStore:
     ) -> sqlite3.Connection:
         """What can still be done with a file that does not open as a store."""
         code = getattr(error, "sqlite_errorname", "")
-        if code.startswith("SQLITE_READONLY") and spare is not None:
-            self._read_only = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
-            warn(f"the reply store {self.path} is read-only; it is read, and new replies go to {spare}")
-            return _open(spare)
+        if code.startswith("SQLITE_READONLY") or (code == "SQLITE_CANTOPEN" and self.path.is_file()):
+            reader = _open_to_read(self.path)
+            try:
+                database = _open(spare) if spare is not None else reader
+            except sqlite3.DatabaseError:
+                return reader
+            if spare is not None:
+                self._read_only = reader
+                warn(f"the reply store {self.path} is read-only; it is read, and new replies go to {spare}")
+            return database
         if code in {"SQLITE_NOTADB", "SQLITE_CORRUPT"}:
             aside = self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}")
             self.path.rename(aside)
@@ -135,10 +156,12 @@ class ReplyStore:
         ) from None
 
     def get(self, key: bytes) -> Reply | None:
-        """The stored reply to the request with this key."""
-        row = self._db.execute(_GET, (key,)).fetchone()
-        if row is None and self._read_only is not None:
-            row = self._read_only.execute(_GET, (key,)).fetchone()
+        """The stored reply to the request with this key.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        row = self._find(_GET, key)
         return _load(row[0]) if row else None
 
     def put(self, request: ChatRequest, reply: Reply, *, replace: bool = False) -> None:
@@ -159,10 +182,10 @@ class ReplyStore:
             self._write(_KEEP_OLD, (request.key,))
             self._write("DELETE FROM replies WHERE key = ?", (request.key,))
             self._write(_PUT, row)
+            self._write("COMMIT", ())
         except StoreError:
             self._db.rollback()
             raise
-        self._write("COMMIT", ())
 
     def put_failure(self, request: ChatRequest, failure: Failure) -> None:
         """Keep why a request has no reply.
@@ -182,11 +205,25 @@ class ReplyStore:
         self._write(_FAIL, row)
 
     def get_failure(self, key: bytes) -> Failure | None:
-        """The last failure of the request with this key."""
-        row = self._db.execute(
-            "SELECT kind, message, body, attempts FROM failures WHERE key = ?", (key,)
-        ).fetchone()
+        """The last failure of the request with this key.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        row = self._find(_GET_FAILURE, key)
         return Failure(*row) if row else None
+
+    def _find(self, statement: str, key: bytes) -> Any:
+        """The row of a key, from the spare file before the read-only one."""
+        try:
+            row = self._db.execute(statement, (key,)).fetchone()
+            if row is None and self._read_only is not None:
+                row = self._read_only.execute(statement, (key,)).fetchone()
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"cannot read {self.path}: {error}; move the file away to begin a new one"
+            ) from error
+        return row
 
     def _write(self, statement: str, row: tuple[Any, ...]) -> None:
         try:
@@ -198,9 +235,10 @@ class ReplyStore:
         """Take over what was written to the spare file while this one was read-only."""
         try:
             self._db.execute("ATTACH ? AS spare", (str(spare),))
-            self._db.execute("INSERT OR IGNORE INTO replies SELECT * FROM spare.replies")
+            self._db.executescript(_ABSORB)
             self._db.execute("DETACH spare")
         except sqlite3.Error as error:
+            self._db.close()
             raise StoreError(f"cannot take over {spare} into {self.path}: {error}") from error
         spare.unlink()
 
@@ -218,24 +256,52 @@ class ReplyStore:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    # autocommit: every statement is a transaction of its own
-    database = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
-    try:
-        version = database.execute("PRAGMA user_version").fetchone()[0]
-        if version > SCHEMA_VERSION:
-            raise UsageError(
-                f"the reply store {path} was written by a newer m3ke-async; "
-                "upgrade, or choose another folder by --results"
-            )
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        if version < SCHEMA_VERSION:
-            database.executescript(_SCHEMA)
-            database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    except BaseException:
-        database.close()
-        raise
-    return database
+    # Processes that begin a file together can lock each other out; SQLite then does not wait itself.
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        # autocommit: every statement is a transaction of its own
+        database = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
+        try:
+            _set_up(database, path)
+        except BaseException as error:
+            database.close()
+            busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+            if not busy or time.monotonic() > deadline:
+                raise
+            time.sleep(_BUSY_PAUSE)
+        else:
+            return database
+
+
+def _set_up(database: sqlite3.Connection, path: Path) -> None:
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if version > SCHEMA_VERSION:
+        raise UsageError(
+            f"the reply store {path} was written by a newer m3ke-async; "
+            "upgrade, or choose another folder by --results"
+        )
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    if version < SCHEMA_VERSION:
+        database.executescript(_SCHEMA)
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    # A read-only file opens without complaint: better to know before anything is paid.
+    database.execute("BEGIN IMMEDIATE")
+    database.execute("ROLLBACK")
+
+
+def _open_to_read(path: Path) -> sqlite3.Connection:
+    """The store for reading, also in a folder that cannot hold SQLite's side files."""
+    uri = path.resolve().as_uri()
+    for mode in ("mode=ro", "immutable=1"):
+        reader = sqlite3.connect(f"{uri}?{mode}", uri=True)
+        try:
+            reader.execute(_GET, (b"",))
+        except sqlite3.Error:
+            reader.close()
+        else:
+            return reader
+    raise UsageError(f"the reply store {path} cannot be read; choose another folder by --results")
 
 
 _REPLY_DEFAULTS = {
