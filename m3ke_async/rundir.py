@@ -134,7 +134,7 @@ def find_run(run: str, results: str) -> RunDir:
         UsageError: there is none.
     """
     for path in (Path(run), Path(results) / run):
-        if os.path.isfile(path / "run.json"):  # noqa: PTH113 - pathlib's raises on what no path can be
+        if os.path.isfile(path / "run.json"):  # noqa: PTH113 - pathlib raises on odd names
             return RunDir(path)
     raise UsageError(
         f"no run at {one_line(run, limit=100)!r}: give the path of a run's folder, the one that holds run.json"
