@@ -87,6 +87,10 @@ class Act:
         """The same, when the gate opens."""
         return replace(self, gate=gate)
 
+    def then_close(self) -> Act:
+        """The same, and the connection ends without notice."""
+        return replace(self, manner=Manner.CLOSE)
+
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
 
@@ -298,7 +302,8 @@ class _Connection(asyncio.Protocol):
             own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
             return
-        length = len(act.body) or 1_000_000
+        endless = act.manner in {Manner.HEADERS, Manner.DRIP}
+        length = 1_000_000 if endless else len(act.body)
         headers = {"Content-Type": "application/json", "Content-Length": str(length), **act.headers}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self.transport.write(f"HTTP/1.1 {act.status} Scripted\r\n{lines}\r\n".encode())
