@@ -34,11 +34,11 @@ class State(Enum):
 class Breaker:
     """Counts failures that say something about the endpoint: 5xx, connections, time-outs; not refusals."""
 
-    __slots__ = ("_pause", "_row", "_row_since", "_until", "state")
+    __slots__ = ("_pause", "_row_since", "_until", "row", "state")
 
     def __init__(self) -> None:
         self.state = State.CLOSED
-        self._row = 0
+        self.row = 0
         self._row_since = 0.0
         self._pause = _PAUSE
         self._until = -math.inf
@@ -68,7 +68,7 @@ class Breaker:
         """The endpoint answered, be it to a request from before the pause."""
         if self.state is not State.FATAL:
             self.state = State.CLOSED
-            self._row = 0
+            self.row = 0
             self._pause = _PAUSE
 
     def on_failure(self, now: float, in_flight: int) -> None:
@@ -77,10 +77,10 @@ class Breaker:
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
             self._open(now)
         elif self.state is State.CLOSED:
-            if self._row == 0:
+            if self.row == 0:
                 self._row_since = now
-            self._row += 1
-            if self._row >= max(_ROW, in_flight) and now - self._row_since >= _ROW_SECONDS:
+            self.row += 1
+            if self.row >= max(_ROW, in_flight) and now - self._row_since >= _ROW_SECONDS:
                 self._open(now)
 
     def on_fatal(self) -> None:

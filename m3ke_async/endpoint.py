@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from m3ke_async.breaker import Breaker
     from m3ke_async.concurrency import AdaptiveConcurrency
     from m3ke_async.faults import Decision
-    from m3ke_async.pace import Pace
+    from m3ke_async.pace import Pace, Reservation
     from m3ke_async.wire.transport import Transport
 
 
@@ -44,10 +44,10 @@ class Endpoint:
         self.breaker.on_success()
         self.concurrency.on_answer(now, latency, self.active)
 
-    def refused(self, now: float, decision: Decision) -> None:
+    def refused(self, now: float, decision: Decision, reservation: Reservation) -> None:
         """The server did not answer this time."""
         if decision.slow_down:
-            self.pace.refused(decision.wait)
+            self.pace.refused(decision.wait, reservation)
             self.concurrency.on_refusal(now, self.active)
         else:
             self.pace.answered()

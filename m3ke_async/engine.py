@@ -360,7 +360,7 @@ class Engine:
         decision = decide(
             self._profile, status=None, headers={}, body=b"", exception=TimeoutError(), now=time.time()
         )
-        endpoint.refused(self._loop.time(), decision)
+        endpoint.refused(self._loop.time(), decision, attempt.reservation)
         self._again(attempt, replace(decision, wait=min(LATE, self._settings.timeout)), b"")
         self._pump()
 
@@ -381,7 +381,7 @@ class Engine:
             attempt.reservation.refund()  # else tokens were used, if for nothing
         match decision.action:
             case Action.RETRY:
-                endpoint.refused(now, decision)
+                endpoint.refused(now, decision, attempt.reservation)
                 self._again(attempt, decision, body)
             case Action.RECORD_FILTERED:
                 endpoint.answered(now, now - attempt.sent)
@@ -436,7 +436,11 @@ class Engine:
         if silence > _SILENCE and attempt.endpoint.breaker.wait(now) > 0:
             self.stop(IncompleteError(f"no reply for {silence:.0f} s ({decision.message}); run again later"))
             return
-        wait = self._retry.wait(attempts=job.attempts, since=job.first_sent, now=now, asked=decision.wait)
+        # While the endpoint answers others, the failure is this request's own, and a short wait will do.
+        step = job.attempts if decision.slow_down else min(job.attempts, attempt.endpoint.breaker.row)
+        wait = self._retry.wait(
+            attempts=job.attempts, step=step, since=job.first_sent, now=now, asked=decision.wait
+        )
         if wait is None:
             if decision.then_stop:
                 self.stop(StoppedError(decision.message))

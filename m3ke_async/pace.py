@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Seconds: uvloop turns timers under a millisecond into a busy loop.
 _SHORTEST_SLEEP = 0.002
-#: Everybody is held back when half of so many last answers were refusals. One refusal among answers is its
+#: Everybody is held back when half of so many last sends were refused. One refusal among answers is its
 #: own request's affair: pausing everybody for each made a run with 2.5 % of them 1.6 times longer (measured).
 _ROW = 8
 #: Seconds of a first hold where the server names no wait; doubled for each further one without an answer.
@@ -118,7 +118,7 @@ class Pace:
         self._ramp_at: float | None = None  # when the next may go after a hold; None outside
         self._ramp_count = 0
         self._holds = 0
-        self._row: deque[bool] = deque(maxlen=_ROW)
+        self._refused_sends: deque[float] = deque(maxlen=_ROW)
 
         self._answers = 0
         self._refusals: deque[int] = deque(maxlen=_EASE_AFTER)
@@ -258,22 +258,24 @@ class Pace:
     def answered(self) -> None:
         """A request was answered, well or badly, but not refused for its rate."""
         self._answers += 1
-        self._row.append(False)
         self._holds = 0
         if self._ease < 1 and asyncio.get_running_loop().time() >= self._eased_at + _EASE_SECONDS:
             self._ease = 1.0
             self._apply_rates()
 
-    def refused(self, wait: float | None) -> None:
+    def refused(self, wait: float | None, reservation: Reservation) -> None:
         """A request was refused for its rate; the server asked for `wait` seconds, None where it did not.
 
         One refusal among answers slows nobody else. Repeated ones hold back everybody, for at least `wait`;
-        under a known limit they also lower our own rate for a while.
+        under a known limit they also lower our own rate for a while. What counts is the row of sends up to
+        this one: refusals come back faster than answers, so that a row of replies would be full of them.
         """
         now = asyncio.get_running_loop().time()
         self._answers += 1
-        self._row.append(True)
-        if 2 * sum(self._row) >= len(self._row):
+        number = reservation.requests_total
+        self._refused_sends.append(number)
+        recent = sum(number - _ROW < other <= number for other in self._refused_sends)
+        if 2 * recent >= min(_ROW, number):
             if wait is None:
                 wait = min(_HOLD * 2**self._holds, _LONGEST_HOLD)
             if now >= self._held_until:  # not one of the same wave

@@ -48,19 +48,24 @@ class RetryPolicy:
             wait=wait_half_jitter(rng),
         )
 
-    def wait(self, *, attempts: int, since: float, now: float, asked: float | None) -> float | None:
+    def wait(
+        self, *, attempts: int, step: int, since: float, now: float, asked: float | None
+    ) -> float | None:
         """Seconds until the next try, or None to give up.
 
         Args:
             attempts: how often it was sent.
+            step: of the backoff, from 1.
             since: when it was first sent; the same clock as `now`.
             now: the time.
             asked: the server's own wait. It is obeyed in full, with up to a tenth on top,
                 so that those who got the same do not wake together.
         """
         state = RetryCallState(self._retrying, fn=None, args=(), kwargs={})
-        state.attempt_number, state.start_time, state.outcome_timestamp = attempts, since, now
+        state.start_time, state.outcome_timestamp = since, now
+        state.attempt_number = max(1, step)
         wait = float(self._retrying.wait(state))
+        state.attempt_number = attempts
         if asked is not None:
             wait = max(wait, asked * self._rng.uniform(1.0, 1.1))
         state.upcoming_sleep = wait
