@@ -51,7 +51,7 @@ def describe(tally: Tally, seconds: float, next_try: float | None) -> str:
             f"{tally.waiting:,} waiting" + (f", next in {next_try:.0f} s" if next_try is not None else "")
         )
     left = tally.total - tally.done
-    if left and asked >= 3:
+    if left and asked >= 3 and rate:
         parts.append(f"{duration(left / rate)} left")
     return " · ".join(parts)
 
@@ -141,17 +141,19 @@ class Live:
     @asynccontextmanager
     async def watch(self, tally: Tally, next_try: Callable[[], float | None]) -> AsyncIterator[None]:
         """Show a bar and the state below it."""
-        from rich.console import Group
         from rich.live import Live as RichLive
         from rich.progress_bar import ProgressBar
+        from rich.table import Table
         from rich.text import Text
 
         loop = asyncio.get_running_loop()
         started = loop.time()
 
-        def picture() -> Group:
-            bar = ProgressBar(total=max(1, tally.total), completed=tally.done)
-            return Group(bar, Text(describe(tally, loop.time() - started, next_try())))
+        def picture() -> Table:
+            rows = Table.grid(expand=True)  # a bar alone does not end its line
+            rows.add_row(ProgressBar(total=max(1, tally.total), completed=tally.done))
+            rows.add_row(Text(describe(tally, loop.time() - started, next_try())))
+            return rows
 
         async def refresh(live: RichLive) -> None:
             while True:
