@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from m3ke_async.lanes import Lane, Lanes
@@ -99,6 +99,7 @@ def test_empty_lanes_are_passed() -> None:
     assert lanes.take(None) is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 6), max_size=8), st.booleans(), st.integers(1, 5), st.randoms())
 def test_every_item_is_handed_out_once_in_lane_order_and_nobody_is_left_waiting(
     sizes: list[int], lead: bool, workers: int, rng: random.Random

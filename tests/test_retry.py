@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from m3ke_async.retry import BACKOFF_CAP, BACKOFF_START, RETRY_BUDGET, RetryPolicy
@@ -18,11 +18,14 @@ def policy(attempts: int = 100, seed: int = 1) -> RetryPolicy:
 @pytest.mark.parametrize("most", [1, 2, 6])
 def test_a_question_is_given_up_after_exactly_so_many_attempts(most: int) -> None:
     retry = policy(most)
-    waits = [retry.wait(attempts=sent, step=sent, since=0.0, now=0.0, asked=None) for sent in range(1, most + 1)]
+    waits = [
+        retry.wait(attempts=sent, step=sent, since=0.0, now=0.0, asked=None) for sent in range(1, most + 1)
+    ]
     assert all(wait is not None for wait in waits[:-1])
     assert waits[-1] is None
 
 
+@settings(deadline=None)
 @given(st.integers(1, 99), st.integers())
 def test_the_backoff_doubles_up_to_its_cap_and_is_never_zero(attempts: int, seed: int) -> None:
     step = min(BACKOFF_CAP, BACKOFF_START * 2 ** (attempts - 1))
@@ -31,6 +34,7 @@ def test_the_backoff_doubles_up_to_its_cap_and_is_never_zero(attempts: int, seed
     assert step / 2 <= wait <= step
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1000), st.integers(1, 5), st.integers())
 def test_the_server_is_never_asked_sooner_than_it_said(asked: float, attempts: int, seed: int) -> None:
     wait = policy(seed=seed).wait(attempts=attempts, step=attempts, since=0.0, now=0.0, asked=asked)
