@@ -20,7 +20,6 @@ Pure: the caller gives the time, seconds of one monotonic clock.
 from __future__ import annotations
 
 import math
-from collections import deque
 
 #: Latency over the lowest seen: up to _CALM the limit grows, above _QUEUE it is cut.
 _CALM, _QUEUE = 1.3, 1.8
@@ -35,9 +34,6 @@ _CUT = 0.7
 #: A small queue is tried with a cut after so many rounds, in case it is none of ours, then after twice as
 #: many.
 _PATIENCE = 16
-#: As many refusals among the last answers cut the limit; random ones hardly ever do. One in eight answers
-#: of a round stops it growing.
-_REFUSED, _REFUSED_OF = 4, 8
 #: Seconds in which refusals of one wave cut only once.
 _COOLDOWN = 1.0
 #: Where the server limits what is in flight, growing into its limit again costs a pause each time: this share
@@ -65,7 +61,6 @@ class AdaptiveConcurrency:
         self._base_is_proven = False
         self._held = 0
         self._patience = _PATIENCE
-        self._recent: deque[bool] = deque(maxlen=_REFUSED_OF)
         self._quiet_until = self._ceiling_until = -math.inf
         self._ceiling = math.inf
         self._begin_round(skip=0)
@@ -83,7 +78,6 @@ class AdaptiveConcurrency:
             latency: seconds since it was sent.
             in_flight: requests without a reply at that moment, this one included.
         """
-        self._recent.append(False)
         if self._skip > 0:
             self._skip -= 1
             return
@@ -101,21 +95,24 @@ class AdaptiveConcurrency:
             self._end_round(in_flight)
 
     def on_refusal(self, now: float, in_flight: int) -> None:
-        """A request was refused for its rate; the others `in_flight` were sent under the limit until now."""
-        self._recent.append(True)
-        self._refusals += 1
-        if sum(self._recent) >= _REFUSED and now >= self._quiet_until:
-            self._slow_start = False
-            self._trial = None
-            self._quiet_until = now + _COOLDOWN
-            self._ceiling, self._ceiling_until = self._limit * _CEILING, now + _CEILING_SECONDS
-            self._set(self._limit * _CUT)
-            self._begin_round(skip=in_flight)
+        """The server refuses requests for their rate again and again: not for each that is refused.
+
+        Args:
+            now: when the refusal came.
+            in_flight: requests without a reply, which were sent under the limit until now.
+        """
+        if now < self._quiet_until:
+            return
+        self._quiet_until = now + _COOLDOWN
+        self._ceiling, self._ceiling_until = self._limit * _CEILING, now + _CEILING_SECONDS
+        self._slow_start = False
+        self._trial = None
+        self._set(self._limit * _CUT)
+        self._begin_round(skip=in_flight)
 
     def _end_round(self, in_flight: int) -> None:
         latency = self._logs / self._answers
         used = self._in_flight >= _USED * self._limit * self._answers
-        refused = self._refusals * _REFUSED_OF >= self._answers
         before = self._limit
         if self._base is None:
             self._base = latency
@@ -132,7 +129,7 @@ class AdaptiveConcurrency:
             self._held = 0
             self._trial = (self._limit, latency)
             self._set(self._limit * _CUT)
-        elif queue <= _CALM and used and not refused and not self._slow_start and self._limit == before:
+        elif queue <= _CALM and used and not self._slow_start and self._limit == before:
             self._set(max(self._limit, min(self._limit + math.sqrt(self._limit), self._ceiling)))
             before = self._limit
         self._begin_round(skip=in_flight if self._limit != before else 0)
@@ -156,7 +153,7 @@ class AdaptiveConcurrency:
     def _begin_round(self, skip: int) -> None:
         self._skip = skip  # answers to requests that were sent under another limit
         self._round = max(_LEAST_ROUND, self.limit)
-        self._answers = self._refusals = self._in_flight = 0
+        self._answers = self._in_flight = 0
         self._logs = 0.0
 
     def _set(self, limit: float) -> None:

@@ -184,8 +184,9 @@ class Room:
 
     `total` is the sum of all requests or tokens ever admitted. Token limits at OpenAI count `max_tokens` when
     a request arrives, whatever it uses, so this sum does, too. What the server refills is added at the rate
-    of its limit. A tenth of the most that was ever left stays untouched: requests overtake one another on the
-    way, and others may use the same key.
+    of its limit. A margin stays untouched, a tenth of the most that was ever left and one more request, but
+    never above a quarter: requests overtake one another on the way, others may use the same key, and servers
+    differ in whether the request that is answered is counted in what they say is left.
     """
 
     __slots__ = ("_at", "_expires", "_left", "_most", "_refill", "_total")
@@ -226,8 +227,9 @@ class Room:
         """Seconds until the server has room for `amount` more; `total` as in `report`, by now."""
         if now >= self._expires or not self.known:
             return 0.0
-        missing = amount + int(self._most / 10) - self._left + (total - self._total)
-        missing -= self._refill * (now - self._at)
+        margin = int(min(amount + self._most / 10, self._most / 4))
+        room = self._left - (total - self._total) + self._refill * (now - self._at) - margin
+        missing = amount - room
         if missing <= 0:
             return 0.0
         return missing / self._refill if self._refill else self._expires - now

@@ -35,7 +35,7 @@ _HOLD, _LONGEST_HOLD = 1.0, 60.0
 #: After a hold the n-th request goes about _RAMP / n seconds after the one before, so that their number
 #: grows by half each 40 ms; this care ends when nobody waits _RAMP_SECONDS after the hold.
 _RAMP, _RAMP_SECONDS = 0.1, 1.0
-#: Refusals among so many answers under a known limit that lower our own rate, by how much, how far, how long.
+#: Refusals among so many sends under a known limit that lower our own rate, by how much, how far, how long.
 _EASE_AFTER, _EASE_AMONG = 3, 64
 _EASE, _EASE_LEAST, _EASE_SECONDS = 0.95, 0.85, 60.0
 #: Seconds in which refusals of one wave lower the rate only once.
@@ -118,10 +118,7 @@ class Pace:
         self._ramp_at: float | None = None  # when the next may go after a hold; None outside
         self._ramp_count = 0
         self._holds = 0
-        self._refused_sends: deque[float] = deque(maxlen=_ROW)
-
-        self._answers = 0
-        self._refusals: deque[int] = deque(maxlen=_EASE_AFTER)
+        self._refused_sends: deque[float] = deque(maxlen=_EASE_AMONG)
         self._ease = 1.0
         self._eased_at = -math.inf
         self._open = False
@@ -257,38 +254,42 @@ class Pace:
 
     def answered(self) -> None:
         """A request was answered, well or badly, but not refused for its rate."""
-        self._answers += 1
         self._holds = 0
         if self._ease < 1 and asyncio.get_running_loop().time() >= self._eased_at + _EASE_SECONDS:
             self._ease = 1.0
             self._apply_rates()
 
-    def refused(self, wait: float | None, reservation: Reservation) -> None:
+    def refused(self, wait: float | None, reservation: Reservation) -> bool:
         """A request was refused for its rate; the server asked for `wait` seconds, None where it did not.
 
         One refusal among answers slows nobody else. Repeated ones hold back everybody, for at least `wait`;
         under a known limit they also lower our own rate for a while. What counts is the row of sends up to
         this one: refusals come back faster than answers, so that a row of replies would be full of them.
+
+        Returns:
+            Whether refusals repeat, so that fewer requests should be in flight, too.
         """
         now = asyncio.get_running_loop().time()
-        self._answers += 1
         number = reservation.requests_total
         self._refused_sends.append(number)
-        recent = sum(number - _ROW < other <= number for other in self._refused_sends)
-        if 2 * recent >= min(_ROW, number):
+        if self._refused_among(_EASE_AMONG, number) >= _EASE_AFTER:
+            self._slow_down(now)
+        repeated = 2 * self._refused_among(_ROW, number) >= min(_ROW, number)
+        if repeated:
             if wait is None:
                 wait = min(_HOLD * 2**self._holds, _LONGEST_HOLD)
             if now >= self._held_until:  # not one of the same wave
                 self._holds = min(self._holds + 1, 16)
             self.hold(wait)
-        self._refusals.append(self._answers)
-        if len(self._refusals) == _EASE_AFTER and self._answers - self._refusals[0] < _EASE_AMONG:
-            self._slow_down(now)
+        return repeated
+
+    def _refused_among(self, sends: int, number: float) -> int:
+        """Refusals among the last `sends` sends up to this one."""
+        return sum(number - sends < other <= number for other in self._refused_sends)
 
     def _slow_down(self, now: float) -> None:
         if self._limits == (None, None) or now < self._eased_at + _EASE_PAUSE:
             return
-        self._refusals.clear()
         self._eased_at = now
         if self._limits[1] is not None and not self._charges_max_tokens:
             self._charges_max_tokens = True  # the likeliest reason, and no less rate for requests
