@@ -436,8 +436,10 @@ class Engine:
         if silence > _SILENCE and attempt.endpoint.breaker.wait(now) > 0:
             self.stop(IncompleteError(f"no reply for {silence:.0f} s ({decision.message}); run again later"))
             return
-        # While the endpoint answers others, the failure is this request's own, and a short wait will do.
-        step = job.attempts if decision.slow_down else min(job.attempts, attempt.endpoint.breaker.row)
+        # While the endpoint answers others, the failure is this request's own, and a short wait
+        # will do; a refusal that names no wait is not: there the backoff is all that gives way.
+        blind = decision.slow_down and decision.wait is None
+        step = job.attempts if blind else min(job.attempts, attempt.endpoint.breaker.row)
         wait = self._retry.wait(
             attempts=job.attempts, step=step, since=job.first_sent, now=now, asked=decision.wait
         )
