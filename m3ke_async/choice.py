@@ -14,9 +14,10 @@ from m3ke_async.errors import UsageError
 from m3ke_async.extraction.normalise import invisible, same_alphabet, without_markup
 from m3ke_async.extraction.original import without
 from m3ke_async.extraction.policies import indicators
-from m3ke_async.extraction.reader import Asked, default_reader
+from m3ke_async.extraction.asked import Asked
+from m3ke_async.extraction.reader import default_reader
 from m3ke_async.extraction.reasoning import thoughts
-from m3ke_async.extraction.rules import RULES_VERSION
+from m3ke_async.extraction.table import RULES_VERSION
 from m3ke_async.request import Outcome
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ __all__ = ["POLICIES", "RULES_VERSION", "Choice", "extract_choice"]
 #: The names that `policy` may take, the default first.
 POLICIES = ("careful", "strict", "first", "last")
 
+#: What is read of a longer reply: its first and its last characters.
+_HEAD, _TAIL = 8_000, 16_000
 _REFUSAL = re.compile(
     r"抱歉|对不起|无法(?:回答|提供|确定|判断|给出|作答|理解)|不能(?:回答|提供|判断|确定)|请(?:您)?提供|建议修改后|暂不支持|不便回答|不予回答|"
     r"作为一[个名]?(?:ai|人工智能|语言模型)|i(?:'m| am) sorry|"
@@ -75,7 +78,7 @@ def extract_choice(
     if policy != "careful":
         return _by_indicator(reply, policy)
     hidden, unfinished = thoughts(reply)
-    said, cuts = without(reply, hidden, mark="\n")
+    said, cuts = without(reply, _too_long(reply, hidden), mark="\n")
     if unfinished or ((hidden or reasoning) and not said.strip()):
         return Choice(None, Outcome.TRUNCATED)
     seen, unseen = without(said, invisible(said))
@@ -91,6 +94,19 @@ def extract_choice(
     if _REFUSAL.search(text):
         return Choice(None, Outcome.REFUSED)
     return Choice(None, Outcome.UNPARSED)
+
+
+def _too_long(reply: str, hidden: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The hidden stretches and, where the rest is longer than is read, its middle."""
+    said = len(reply) - sum(end - start for start, end in hidden)
+    if said <= _HEAD + _TAIL:
+        return hidden
+    start, end = _HEAD, len(reply) - _TAIL
+    kept = [(first, last) for first, last in hidden if last < start or first > end]
+    for first, last in hidden:
+        if first <= end and last >= start:
+            start, end = min(start, first), max(end, last)
+    return sorted([*kept, (start, end)])
 
 
 def _by_indicator(reply: str, policy: str) -> Choice:

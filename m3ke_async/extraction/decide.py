@@ -12,7 +12,8 @@ from m3ke_async.extraction.rules import Says
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SHARE = re.compile(r"[\s:：=|（(是为约]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})\s?(%?)")
+_SHARE = re.compile(r"[\s:：=|（(\"'是为约)]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})\s?(%?)")
+_STATED = (Says.ANSWER, Says.LIKELY)
 
 
 class Pick(NamedTuple):
@@ -34,88 +35,95 @@ class Pick(NamedTuple):
 NOTHING = Pick("")
 
 
-def last_standing(form: str, events: Sequence[Event], mentions: Sequence[Mention]) -> Pick:
-    """The last statement that nothing contradicts; several that stand are all returned."""
+def picked(letters: set[str] | str, rule: str, mention: Mention) -> Pick:
+    """The pick of these letters, which stands where the mention does."""
+    return Pick("".join(sorted(letters)), rule, *mention.core)
+
+
+def statement(form: str, events: Sequence[Event]) -> Pick:
+    """The last statement, with each other one that still stands beside it.
+
+    An earlier one stands unless it named the same letters, was taken back in between, or named several
+    of which the last one takes one.
+    """
     stated = [event for event in events if event.says is Says.ANSWER]
     likely = [event for event in events if event.says is Says.LIKELY]
-    if stated and likely:
-        first, last = stated[-1], likely[-1]
-        if set(first.letters) > set(last.letters) or is_retracted(form, first.end, last.end):
-            if last.place > first.place:
-                stated.append(last)
+    if stated and likely and likely[-1].at > stated[-1].at:
+        firm, late = stated[-1], likely[-1]
+        if set(firm.letters) > set(late.letters) or is_retracted(form, firm.at + 1, late.at):
+            stated.append(late)
     stated = stated or likely
     if not stated:
         return NOTHING
     last = stated[-1]
     letters = set(last.letters)
     for earlier in reversed(stated[:-1]):
-        if set(earlier.letters) > letters:
-            continue  # narrowed down since
-        if set(earlier.letters) != letters:
-            if not is_retracted(form, earlier.end, last.place):
-                letters |= set(earlier.letters)
+        named = set(earlier.letters)
+        if named != letters and not named > letters:
+            if not is_retracted(form, earlier.at + 1, last.at):
+                letters |= named
             break
-    start, end = mentions[last.mention].core
-    return Pick("".join(sorted(letters)), last.rule, start, end)
+    return picked(letters, last.rule, last.mention)
 
 
-def verdict(
-    events: Sequence[Event], mentions: Sequence[Mention], *, negative: bool, names: frozenset[str]
-) -> Pick:
+def verdict(events: Sequence[Event], *, negative: bool) -> Pick:
     """The one option that is asserted, or that is left once three are denied."""
-    ticked = _ticked(events, mentions, negative=negative)
-    if ticked is not None:
-        return ticked
+    marked = _marked(events, negative=negative)
+    if marked is not None:
+        return marked
     fits = Says.FALSE if negative else Says.TRUE
     asserted: dict[str, Event] = {}
     denied: dict[str, Event] = {}
     for event in events:
-        if event.says in (Says.ANSWER, Says.LIKELY, Says.UNSURE):
-            continue
-        for letter in event.letters:
-            (asserted if event.says in (fits, Says.TICK) else denied)[letter] = event
-    alive = [letter for letter in asserted if letter not in denied]
-    if len(alive) == 1:
-        event = asserted[alive[0]]
-        return Pick(alive[0], event.rule, *mentions[event.mention].core)
+        if event.says not in (*_STATED, Says.UNSURE):
+            judged = asserted if event.says in (fits, Says.TICK) else denied
+            judged.update(dict.fromkeys(event.letters, event))
+    alive = {letter: event for letter, event in asserted.items() if letter not in denied}
     if alive:
-        return Pick("".join(sorted(alive)), "", *mentions[asserted[alive[0]].mention].core)
-    left = [letter for letter in LETTERS if letter not in denied]
-    if len(left) == 1 and "elimination" in names:
-        event = list(denied.values())[-1]
-        return Pick(left[0], "elimination", *mentions[event.mention].core)
+        event = next(iter(alive.values()))
+        return picked(set(alive), event.rule, event.mention)
+    left = set(LETTERS) - set(denied)
+    if len(left) == 1:
+        return picked(left, "elimination", list(denied.values())[-1].mention)
     return NOTHING
 
 
-def contradicts(pick: Pick, against: Pick, events: Sequence[Event], negative: bool) -> bool:
-    """Whether each option is judged and the judgements leave another one than the statement."""
-    unfit = Says.TRUE if negative else Says.FALSE
-    judged = {letter for event in events if event.says in (Says.TRUE, Says.FALSE) for letter in event.letters}
-    denied = {letter for event in events if event.says is unfit for letter in event.letters}
-    return pick.letters != against.letters and pick.letters in denied and len(judged) == len(LETTERS)
-
-
-def _ticked(events: Sequence[Event], mentions: Sequence[Mention], *, negative: bool) -> Pick | None:
-    """Marks set the odd one of three or more apart, whatever they mean."""
+def _marked(events: Sequence[Event], *, negative: bool) -> Pick | None:
+    """Ticks and crosses set the odd one of several apart, whatever they mean."""
     ticks = [event for event in events if event.says is Says.TICK]
     crosses = [event for event in events if event.says is Says.CROSS]
-    odd = (
-        ticks if len(ticks) == 1 else crosses if len(crosses) == 1 and len(ticks) >= 2 and negative else None
-    )
-    if odd is None or len(ticks) + len(crosses) < 2 and len(mentions) < 4:
+    if len(ticks) == 1:
+        odd = ticks[0]
+    elif len(crosses) == 1 and len(ticks) > 1 and negative:
+        odd = crosses[0]
+    else:
         return None
-    return Pick(odd[0].letters, odd[0].rule, *mentions[odd[0].mention].core)
+    return picked(odd.letters, odd.rule, odd.mention)
+
+
+def contradicts(pick: Pick, events: Sequence[Event], *, negative: bool) -> set[str]:
+    """The letter that judgements of all the options leave instead of the stated one, if they do."""
+    judged = [event for event in events if event.says in (Says.TRUE, Says.FALSE)]
+    if {letter for event in judged for letter in event.letters} < set(LETTERS):
+        return set()
+    unfit = Says.TRUE if negative else Says.FALSE
+    against = verdict(judged, negative=negative).letters
+    denied = {letter for event in judged if event.says is unfit for letter in event.letters}
+    return {against} if len(against) == 1 and against != pick.letters and pick.letters in denied else set()
 
 
 def odds(text: str, mentions: Sequence[Mention]) -> Pick:
     """The option given more than half of all the probability, where each has its share."""
-    shares: dict[str, tuple[float, Mention]] = {}
+    shares: dict[str, float] = {}
+    likeliest, most = mentions[0], 0.0
     for mention in mentions:
         found = _SHARE.match(text, mention.end)
         if found is None or len(mention.letters) != 1 or mention.letters in shares:
             return NOTHING
-        shares[mention.letters] = float(found[1]) / (100 if found[2] else 1), mention
-    if len(shares) < 3 or not 0.9 <= sum(share for share, _ in shares.values()) <= 1.1:
+        share = float(found[1]) / (100 if found[2] else 1)
+        shares[mention.letters] = share
+        if share > most:
+            likeliest, most = mention, share
+    if len(shares) < 3 or most <= 0.5 or not 0.9 <= sum(shares.values()) <= 1.1:
         return NOTHING
-    letter, (share, mention) = max(shares.items(), key=lambda item: item[1][0])
-    return Pick(letter, "odds", *mention.core) if share > 0.5 else NOTHING
+    return picked(likeliest.letters, "odds", likeliest)

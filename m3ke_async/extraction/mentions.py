@@ -6,18 +6,20 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.noise import is_noise
+from m3ke_async.extraction.rules import BARE, TOLD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from m3ke_async.extraction.asked import Asked
 
 LETTERS = "ABCD"
-#: Marks in a shape: the first character of a mention, each further one, the last one of an option's text.
-FIRST, REST, TOLD = "\ue000", "\ue001", "\ue002"
 
 _WORD = "A-Za-z0-9_\u00c0-\u024f\u0370-\u04ff"
 _STANDING = re.compile(
-    rf"(?<![{_WORD}])(?<![A-Za-z]['’])(?:[A-H]|[A-D]{{2,4}})(?![{_WORD}]|['’][a-z])"
-    rf"|(?<=[选项择案为是:：>{{\"(（ ])[a-d](?![{_WORD}'’]|\.\w|\s[a-z\u00c0-\u024f])"
+    rf"[A-Ha-d](?<![{_WORD}].)(?<![A-Za-z]['’].)"
+    rf"(?:(?<=[A-H])(?![{_WORD}]|['’][a-z])|(?<=[A-D])[A-D]{{1,3}}(?![{_WORD}]|['’][a-z])"
+    rf"|(?<=[选项择案为是:：>{{\"(（ ][a-d])(?![{_WORD}'’]|\.\w|\s[a-z\u00c0-\u024f]))"
 )
 _LOWER_CUE = re.compile(
     r"(?:选项?|选择|答案[是为应该选：: ]{0,6}|ans[.:]|(?:answer|option|choice)(?: is|:| is:)?|boxed\{|<answer>|^)"
@@ -35,6 +37,8 @@ _OPEN = "([（{【「『《<“\"'‘〔〈"
 _CLOSE = ")]）}】」』》>”\"'’〕〉"
 _WORDS_BEFORE = ("选项", "选择项", "option", "options", "choice", "choices", "statement")
 _WORDS_AFTER = ("这个选项", "这一选项", "个选项", "选项", "这一项", "这项", "项", " option", " choice")
+_ENDS_BEFORE = frozenset(word[-1] for word in _WORDS_BEFORE) | {" "}
+_STARTS_AFTER = frozenset(word[0] for word in _WORDS_AFTER)
 _HEADING = re.compile(r"\s{0,2}[.．、:：)）]|\s?[,，-]\s?(?=\S)")
 _BULLETS = " -*•·>#\t"
 _LIST_BEFORE = frozenset("选案是为:：择项除】]>{(（,，。；;、了以故\n")
@@ -53,6 +57,7 @@ class Mention(NamedTuple):
         heading: a letter, a separator, then text: the form of a listed option.
         opens: it is the first thing on its line.
         told: the option's own text follows the letter, or is the mention.
+        worded: a word for option stands beside the letter.
     """
 
     start: int
@@ -62,13 +67,17 @@ class Mention(NamedTuple):
     heading: bool = False
     opens: bool = False
     told: bool = False
+    worded: bool = False
 
 
-def find_letters(text: str, options: Mapping[str, str], names: str) -> list[Mention]:
-    """The mentions by letter, in order; the question's `names` are none."""
+def find_letters(text: str, asked: Asked) -> list[Mention]:
+    """The mentions by letter, in order; the question's own names are none."""
+    options = asked.options
     found: list[Mention] = []
     lead = _LOWER_LEAD.match(text)
-    if lead and not re.search(rf"(?<![a-z]){chr(ord(lead[1]) + 1)}[.)）:：、]", text[lead.end() : lead.end() + 2000]):
+    if lead and not re.search(
+        rf"(?<![a-z]){chr(ord(lead[1]) + 1)}[.)）:：、]", text[lead.end() : lead.end() + 2000]
+    ):
         found.append(
             _decorated(
                 text, *lead.span(1), lead[1].upper(), _told(text, lead.end(1), options.get(lead[1].upper()))
@@ -84,7 +93,7 @@ def find_letters(text: str, options: Mapping[str, str], names: str) -> list[Ment
                 continue
             letters = letters.upper()
         told = _told(text, end, options.get(letters))
-        if not told and is_noise(text, start, end, names):
+        if not told and is_noise(text, start, end, asked):
             continue
         if len(letters) > 1 and not _is_list(letters, text, start, end):
             continue
@@ -137,20 +146,23 @@ def _is_list(letters: str, text: str, start: int, end: int) -> bool:
 
 
 def _decorated(text: str, start: int, end: int, letters: str, told: int) -> Mention:
+    word = ""
     left = _skip_back(text, start)
-    before = text[max(0, left - 16) : left]
-    trimmed = before.rstrip(" ").lower()
-    if trimmed.endswith(_WORDS_BEFORE):
-        word = max((word for word in _WORDS_BEFORE if trimmed.endswith(word)), key=len)
-        left = _skip_back(text, left - (len(before) - len(trimmed) + len(word)))
+    if text[left - 1 : left] in _ENDS_BEFORE:
         before = text[max(0, left - 16) : left]
-    opens = before.rstrip(_BULLETS)[-1:] in {"", "\n"}
+        trimmed = before.rstrip(" ").lower()
+        word = max((word for word in _WORDS_BEFORE if trimmed.endswith(word)), key=len, default="")
+        if word:
+            left = _skip_back(text, left - (len(before) - len(trimmed)) - len(word))
+    worded = bool(word)
+    opens = text[max(0, left - 16) : left].rstrip(_BULLETS)[-1:] in {"", "\n"}
     right = _skip_on(text, max(_skip_on(text, end), told))
-    if not told and text.startswith(_WORDS_AFTER, right) and not text.startswith("项目", right):
-        word = max((word for word in _WORDS_AFTER if text.startswith(word, right)), key=len)
+    if not told and text[right : right + 1] in _STARTS_AFTER and not text.startswith("项目", right):
+        word = max((word for word in _WORDS_AFTER if text.startswith(word, right)), key=len, default="")
         right = _skip_on(text, right + len(word))
+        worded = worded or bool(word)
     heading = bool(told or _HEADING.match(text, end) or (left < start and opens))
-    return Mention(left, right, letters, (start, end), heading, opens, bool(told))
+    return Mention(left, right, letters, (start, end), heading, opens, bool(told), worded)
 
 
 def _skip_back(text: str, place: int) -> int:
@@ -186,14 +198,33 @@ def listed(mentions: Sequence[Mention]) -> set[int]:
     return places
 
 
-def shape(text: str, mentions: Sequence[Mention]) -> str:
-    """What the rules read: the text in lower case, mentions overwritten by marks; same length."""
+class Shape(NamedTuple):
+    """What the rules read: the text in lower case, each mention one mark.
+
+    Attributes:
+        text: the shape.
+        places: where in it each mention stands.
+    """
+
+    text: str
+    places: list[int]
+
+    def next_place(self, index: int) -> int:
+        """Where the mention after the one at `index` stands, or the end."""
+        return self.places[index + 1] if index + 1 < len(self.places) else len(self.text)
+
+
+def shape(text: str, mentions: Sequence[Mention]) -> Shape:
+    """The shape of a text with these mentions."""
     pieces: list[str] = []
-    place = 0
-    lowered = text.lower()
+    places: list[int] = []
+    place = length = 0
     for mention in mentions:
-        fill = REST * (mention.end - mention.start - 1)
-        pieces += [lowered[place : mention.start], FIRST, fill[1:] + TOLD if fill and mention.told else fill]
+        gap = text[place : mention.start].lower()
+        length += len(gap)
+        places.append(length)
+        length += 1
+        pieces += [gap, TOLD if mention.told else BARE]
         place = mention.end
-    pieces.append(lowered[place:])
-    return "".join(pieces)
+    pieces.append(text[place:].lower())
+    return Shape("".join(pieces), places)

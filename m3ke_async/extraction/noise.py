@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from m3ke_async.extraction.asked import Asked
 
 #: What may follow an option's letter at once; no further look is needed then.
 _FREE = frozenset(".、:：)）。，,；;\n!！]】”\"'’」』}?？")
@@ -28,11 +32,11 @@ _ENGLISH = re.compile(
 )
 
 
-def is_noise(text: str, start: int, end: int, names: str) -> bool:
+def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     """Whether the standing letters `text[start:end]` belong to something else than an option.
 
-    `names` is the question with its options: a letter that stands there beside the same
-    character is a name of the question's own.
+    A letter that stands in the question or its options beside the same character is a name of the
+    question's own.
     """
     right = text[end : end + 1]
     left = text[start - 1] if start else "\n"
@@ -44,6 +48,6 @@ def is_noise(text: str, start: int, end: int, names: str) -> bool:
         before = _BEFORE.search(text, max(0, start - 12), start) is not None
     if before or (left == "/" and text[start - 2 : start - 1].isalpha() and text[start - 2] not in "ABCD"):
         return True
-    if "\u4e00" <= right <= "\u9fff" and right not in _STOPS and text[start : end + 1] in names:
+    if "\u4e00" <= right <= "\u9fff" and right not in _STOPS and text[start : end + 1] in asked.names:
         return True
-    return "\u4e00" <= left <= "\u9fff" and left not in _STOPS and text[start - 1 : end] in names
+    return "\u4e00" <= left <= "\u9fff" and left not in _STOPS and text[start - 1 : end] in asked.names

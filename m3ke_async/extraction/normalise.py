@@ -25,13 +25,14 @@ _SPECIAL = re.compile(
 )
 _KEPT = "，：（）；"
 _CYRILLIC_AND_GREEK = dict(zip("АВСЕΑΒΕ", "ABCEABE", strict=True))
+#: Each mark begins with one of a few characters, so that all else is passed over at once.
 _MARKUP = re.compile(
-    r"\$[^$\n]{1,200}\$|\\\([^\n]{1,200}?\\\)"
-    r"|\\(?:text(?:bf|it|rm|sf|tt)?|math(?:rm|bf|sf|tt|it|cal)|mbox|boldsymbol|bf|rm|displaystyle|q?quad|left|right)(?![a-z])"
-    r"|\\n(?![a-z])|\\[()\[\],;!: ]"
-    r"|&(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
-    r"|</?(?:b|i|u|em|strong|span|p|br|div|code|td|tr|li|ul|sup|sub)\b[^<>]{0,60}>"
-    r"|[*`~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"
+    r"[\\$&<*`~_](?:(?<=[*`~])|(?<=\$)(?:[^$\n]{1,200}\$)?"
+    r"|(?<=\\)(?:\([^\n]{1,200}?\\\)|[()\[\],;!: ]|n(?![a-z])"
+    r"|(?:text(?:bf|it|rm|sf|tt)?|math(?:rm|bf|sf|tt|it|cal)|mbox|boldsymbol|bf|rm|displaystyle|q?quad|left|right)(?![a-z]))"
+    r"|(?<=&)(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
+    r"|(?<=<)/?(?:b|i|u|em|strong|span|p|br|div|code|td|tr|li|ul|sup|sub)\b[^<>]{0,60}>"
+    r"|(?<![A-Za-z0-9]_)(?<=_)|(?<=_)(?![A-Za-z0-9]))"
 )
 _ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&apos;": "'"}
 _FORMULA = re.compile(r"(?!.{0,200}boxed)(?=.{0,200}[\\^_=|<>∩∪∈])")

@@ -3,74 +3,36 @@
 from __future__ import annotations
 
 import re
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING
 
-from m3ke_async.extraction.clauses import NEGATIVE, Grammar
-from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, last_standing, odds, verdict
+from m3ke_async.extraction.clauses import Grammar
+from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, odds, picked, statement, verdict
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
-from m3ke_async.extraction.normalise import same_alphabet, without_markup
-from m3ke_async.extraction.rules import RULES, Rule
-from m3ke_async.extraction.texts import OptionTexts, answers_question, is_weak, near
+from m3ke_async.extraction.table import RULES
+from m3ke_async.extraction.texts import answers_question, is_weak, near
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from m3ke_async.extraction.asked import Asked
+    from m3ke_async.extraction.rules import Rule
 
 #: Where a reply runs on into another question or another speaker's turn.
 _CUT = re.compile(
-    r"(?<=[A-J])题目|(?:\n\s{0,4}|(?<=[A-J]))(?:[【\[]?(?:题目|问题|下一题)[】\]]?|第\d{1,3}题|例题|question\s?\d{0,3}|q\d{0,3}|用户|user|human|提问|instruction|请你回答)\s?[:：]"
-    r"|\n\s{0,4}[【\[](?:题目|问题|下一题|例\d?)[】\]]|\n\s{0,4}(?:q|question\s)\d{1,3}[.)]|\n\s{0,3}\d{1,3}[.、．]\s?(?:下列|以下|关于)"
-    r"|<\|im_start\|>|<\|endoftext\|>|<\|im_end\|>|</s>|<\|eot_id\|>|<eos_token>|<end_of_turn>",
+    r"[\n题问<](?:(?<=[A-H]题)目|(?<=[A-H]问)题\s?[:：]"
+    r"|(?<=\n)\s{0,4}(?:[【\[]?(?:题目|问题|下一题|例题|例\d)[】\]]?\s?[:：]|[【\[](?:题目|问题|下一题|例\d?)[】\]]"
+    r"|第\d{1,3}题\s?[:：]|(?:question\s?\d{0,3}|q\d{0,3}|用户|user|human|提问|instruction|请你回答)\s?[:：]"
+    r"|(?:q|question\s)\d{1,3}[.)]|\d{1,3}[.、．]\s?(?:下列|以下|关于))"
+    r"|(?<=<)(?:\|(?:im_start|im_end|endoftext|eot_id)\|>|/s>|eos_token>|end_of_turn>))",
     re.IGNORECASE,
 )
 
 
+#: The longest reply in which a bare letter, without brackets or words, is not a name of some quantity.
+_SHORT = 80
 #: After the only letter of a reply: a question back, or a heading without its text.
 _ASKING = re.compile(r"[^。！!\n]{0,12}[吗呢?？]|[:：]\s{0,4}\Z")
-_ALL = re.compile(
-    r"(?:以上|上述|前三[项者个])?(?:选项|各项|三[项者])?(?:全部|全|都|均|皆|三[项者])+(?:是|对|正确|属于|包括|可以?|有)*[。.]?\Z|全部|all (?:of )?the above|all of (?:these|them)|ABC",
-    re.IGNORECASE,
-)
-
-
-class Asked:
-    """What is known of the question, in one alphabet and without markup."""
-
-    def __init__(self, question: str | None, options: Mapping[str, str] | None) -> None:
-        self._question = question or ""
-        self._options = options or {}
-
-    @cached_property
-    def options(self) -> dict[str, str]:
-        """The options' texts by letter."""
-        return {
-            letter: without_markup(same_alphabet(str(text))).strip() for letter, text in self._options.items()
-        }
-
-    @cached_property
-    def texts(self) -> OptionTexts:
-        """The options' texts, ready to be found."""
-        return OptionTexts(self.options, self.question)
-
-    @cached_property
-    def question(self) -> str:
-        """The question's text."""
-        return same_alphabet(self._question)
-
-    @cached_property
-    def names(self) -> str:
-        """Question and options as one text."""
-        return "\n".join([self.question, *self.options.values()])
-
-    @cached_property
-    def all_of_them(self) -> str | None:
-        """The letter of the option that says that the others all hold, if there is one."""
-        return next((letter for letter, text in self.options.items() if _ALL.match(text)), None)
-
-    @cached_property
-    def negative(self) -> bool:
-        """Whether the end of the question asks for the option that does not hold."""
-        return NEGATIVE.search(self.question, max(0, len(self.question.rstrip()) - 40)) is not None
 
 
 class Reader:
@@ -78,6 +40,7 @@ class Reader:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._grammar = Grammar(rules)
+        self._names = frozenset(rule.name for rule in rules)
 
     def read(self, text: str, asked: Asked, *, complete: bool) -> Pick:
         """What the text, without thoughts, chooses; the first stretch that chooses counts.
@@ -96,69 +59,72 @@ class Reader:
     def _stretch(self, text: str, asked: Asked, *, complete: bool) -> Pick:
         if not text.strip():
             return NOTHING
-        letters = find_letters(text, asked.options, asked.names)
+        letters = find_letters(text, asked)
         pick = self._weigh(text, letters, asked, complete=complete)
-        if pick.letters or not asked.options:
+        if pick.letters or not asked.has_options:
             return pick
-        texts = asked.texts.find(text, letters)
-        if len(texts) > len(letters):
-            told = self._weigh(text, texts, asked, complete=complete)
-            if len(told.letters) != 1 and complete and not asked.negative:
-                echo = answers_question(text, texts, asked.question)
-                if echo:
-                    return Pick(echo.letters, "answers-question", *echo.core)
-            if told.letters:
-                return told._replace(rule=f"text:{told.rule}" if told.rule else "")
-        elif complete and not letters:
-            meant = near(text, asked.texts)
-            if meant:
-                return Pick(meant[0], "near", meant[1], meant[2])
-        return pick
+        texts = self._texts(text, letters, asked)
+        if len(texts) == len(letters):
+            return self._near(text, asked) if complete and not letters else pick
+        told = self._weigh(text, texts, asked, complete=complete)
+        if len(told.letters) != 1 and complete and not asked.negative and "answers-question" in self._names:
+            echo = answers_question(text, texts, asked.question)
+            if echo:
+                return picked(echo.letters, "answers-question", echo)
+        return told._replace(rule=f"text:{told.rule}") if told.rule else told
+
+    def _texts(self, text: str, letters: Sequence[Mention], asked: Asked) -> list[Mention]:
+        return asked.texts.find(text, letters, texts="text" in self._names, places="ordinal" in self._names)
+
+    def _near(self, text: str, asked: Asked) -> Pick:
+        meant = near(text, asked.texts) if "near" in self._names else None
+        return Pick(meant[0], "near", meant[1], meant[2]) if meant else NOTHING
 
     def _weigh(self, text: str, mentions: list[Mention], asked: Asked, *, complete: bool) -> Pick:
+        """What these mentions come to, tier by tier."""
         if not mentions:
             return NOTHING
         form = shape(text, mentions)
-        whole = self._grammar.whole(form)
+        named = {letter for mention in mentions for letter in mention.letters}
+        whole = self._grammar.whole(form.text)
         if whole:
-            letters = "".join(sorted({letter for mention in mentions for letter in mention.letters}))
-            return Pick(letters, whole, *mentions[0].core)
+            return picked(named, whole, mentions[0])
+        if len(mentions) > 2 and "odds" in self._names:
+            likeliest = odds(text, mentions)
+            if likeliest.letters:
+                return likeliest
         echoed = listed(mentions)
-        events = self._grammar.events(form, mentions, echoed, negative=asked.negative)
-        pick = odds(text, mentions) if len(mentions) > 2 else NOTHING
+        negative = asked.negative
+        events = self._grammar.events(form, mentions, echoed, negative=negative)
+        pick = statement(form.text, events)
         if pick.letters:
-            return pick
-        pick = last_standing(form, events, mentions)
-        if pick.letters:
-            against = verdict(events, mentions, negative=asked.negative, names=self._grammar.names)
-            if len(pick.letters) == len(against.letters) == 1 and contradicts(pick, against, events, asked.negative):
-                return Pick("".join(sorted(pick.letters + against.letters)), pick.rule, pick.start, pick.end)
-            return pick
-        pick = verdict(events, mentions, negative=asked.negative, names=self._grammar.names)
-        if len(pick.letters) == 3 and not asked.negative and pick.rule != "elimination":
+            against = contradicts(pick, events, negative=negative)
+            return pick._replace(letters="".join(sorted({*pick.letters, *against}))) if against else pick
+        pick = verdict(events, negative=negative)
+        if pick.rule == "elimination" and "elimination" not in self._names:
+            pick = NOTHING
+        if len(pick.letters) == 3 and not negative and "all-of-them" in self._names:
             every = asked.all_of_them
             if every and every not in pick.letters:
                 return pick._replace(letters=every, rule="all-of-them")
         if pick.letters:
             return pick
-        named = {letter for mention in mentions for letter in mention.letters}
-        denied = {letter for event in events for letter in event.letters}
-        open_ = named - denied
-        if complete and len(open_) == 1 and not denied and self._is_alone(text, mentions, asked):
-            return Pick(mentions[0].letters[0], "single", *mentions[0].core)
-        if len(open_) > 1 and not echoed:
-            return Pick("".join(sorted(open_)))
-        return NOTHING
+        judged = {letter for event in events for letter in event.letters}
+        if complete and len(named) == 1 and not judged and "single" in self._names:
+            return picked(named, "single", mentions[0]) if _is_alone(text, mentions[-1], asked) else NOTHING
+        left = named - judged
+        return Pick("".join(sorted(left))) if len(left) > 1 and not echoed else NOTHING
 
 
-    @staticmethod
-    def _is_alone(text: str, mentions: Sequence[Mention], asked: Asked) -> bool:
-        """Whether the only option named can be meant: a bare number or letter only at the end of a reply."""
-        mention = mentions[-1]
-        if mention.told and mention.core == (mention.start, mention.end):
-            option = asked.texts.dense.get(mention.letters, "")
-            return not is_weak(option) or len(text) < 40 or len(text.rstrip()) - mention.end < 6
-        return _ASKING.match(text, mention.end) is None
+def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
+    """Whether the only option named can be meant: a bare number or letter only at the end of a reply."""
+    if mention.told and mention.core == (mention.start, mention.end):
+        option = asked.texts.dense.get(mention.letters, "")
+        return not is_weak(option) or len(text) < 40 or len(text.rstrip()) - mention.end < 6
+    plain = not (mention.heading or mention.worded or mention.told or mention.start < mention.core[0])
+    if plain and len(text) > _SHORT:
+        return False
+    return _ASKING.match(text, mention.end) is None
 
 
 @cache

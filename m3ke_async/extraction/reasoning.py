@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 _NAME = r"(?:[a-z]{1,12}[:_])?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|inner_monologue)"
-_LEFT, _RIGHT = r"(?:<\|?|&lt;)", r"(?:\|?>|&gt;|(?=\s{0,4}\n))"
+_END = r"(?:\|?>|&gt;|(?=\s{0,4}\n))"
+_CHANNEL = r"\|channel\|>\s?(?:{})[^<\n]{{0,40}}<\|message\|>"
+#: Each tag begins with one of a few characters, so that all else is passed over at once.
 _TAG = re.compile(
-    rf"(?P<quoted>`{{1,3}}\s?</?{_NAME}>?[^`\n]{{0,40}}`)"
-    rf"|(?P<open>{_LEFT}{_NAME}{_RIGHT}|\[{_NAME}\]|◁{_NAME}▷|<\|begin_of_thought\|>"
-    r"|<\|channel\|>\s?(?:analysis|commentary)[^<\n]{0,40}<\|message\|>)"
-    rf"|(?P<close>{_LEFT}/{_NAME}{_RIGHT}|\[/{_NAME}\]|◁/{_NAME}▷|<\|end_of_thought\|>"
-    r"|<\|channel\|>\s?final[^<\n]{0,40}<\|message\|>)",
+    rf"[<`\[◁&](?:(?P<quoted>(?<=`)`{{0,2}}\s?</?{_NAME}>?[^`\n]{{0,40}}`)"
+    rf"|(?P<open>(?:(?<=<)\|?|(?<=&)lt;){_NAME}{_END}|(?<=\[){_NAME}\]|(?<=◁){_NAME}▷"
+    rf"|(?<=<)(?:\|begin_of_thought\|>|{_CHANNEL.format('analysis|commentary')}))"
+    rf"|(?P<close>(?:(?<=<)\|?|(?<=&)lt;)/{_NAME}{_END}|(?<=\[)/{_NAME}\]|(?<=◁)/{_NAME}▷"
+    rf"|(?<=<)(?:\|end_of_thought\|>|{_CHANNEL.format('final')})))",
     re.IGNORECASE,
 )
 _MARKS = ("<", "[", "◁", "&lt;")

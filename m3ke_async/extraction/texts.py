@@ -43,6 +43,8 @@ _NUMBERS |= {
 }
 #: The most places at which one option's text is looked for in a reply.
 _MOST = 64
+#: The longest reply in which what tells an option from the others may stand for it.
+_SHORT = 60
 _ARTICLE = re.compile(r"\A\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
 _PLACE = re.compile(
     r"(倒数)?第\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
@@ -82,11 +84,23 @@ class OptionTexts:
         self.dense = {letter: text for letter, text in dense.items() if text and texts.count(text) == 1}
         self.stems = _stems(self.dense) if len(self.dense) == len(options) else {}
 
-    def find(self, text: str, letters: Sequence[Mention]) -> list[Mention]:
+    def find(
+        self, text: str, letters: Sequence[Mention], *, texts: bool = True, places: bool = True
+    ) -> list[Mention]:
         """The mentions by letter and, where none of them stands, those by the option's text or place."""
         claims = _Claims(text, letters)
+        if texts:
+            self._claim_texts(text, claims)
+        for place in _PLACE.finditer(text) if places else ():
+            number = next(group for group in place.groups()[1:] if group)
+            index = _NUMBERS[number.lower()]
+            claims.claim(*place.span(), LETTERS[-1 - index if place[1] else index])
+        apart = [mention for mention in claims.found if not self._is_asked(mention)]
+        return joined(text, sorted(apart if len(apart) > len(letters) else claims.found))
+
+    def _claim_texts(self, text: str, claims: _Claims) -> None:
         dense, places = compact(text)
-        for needles in (self.dense, self.stems):
+        for needles in (self.dense, self.stems if len(text) < _SHORT else {}):
             for letter, needle in sorted(needles.items(), key=lambda item: -len(item[1])):
                 at = dense.find(needle)
                 for _ in range(_MOST):
@@ -94,12 +108,6 @@ class OptionTexts:
                         break
                     claims.claim(places[at], places[at + len(needle) - 1] + 1, letter)
                     at = dense.find(needle, at + len(needle))
-        for place in _PLACE.finditer(text):
-            number = next(group for group in place.groups()[1:] if group)
-            index = _NUMBERS[number.lower()]
-            claims.claim(*place.span(), LETTERS[-1 - index if place[1] else index])
-        apart = [mention for mention in claims.found if not self._is_asked(mention)]
-        return joined(text, sorted(apart if len(apart) > len(letters) else claims.found))
 
     def _is_asked(self, mention: Mention) -> bool:
         """Whether it is a text that the question itself holds, so that any reply may repeat it."""
@@ -181,9 +189,7 @@ def is_weak(text: str) -> bool:
 
 
 _SENTENCE = re.compile(r"[^。！!？?\n；;]{1,240}")
-_CONCLUDES = re.compile(
-    r"答案|因此|所以|故|综上|应|可见|therefore|answer|thus|hence|\bso\b", re.IGNORECASE
-)
+_CONCLUDES = re.compile(r"答案|因此|所以|故|综上|应|可见|therefore|answer|thus|hence|\bso\b", re.IGNORECASE)
 #: The least share of an option's pairs of characters that a sentence must hold to mean the option.
 _ENOUGH = 0.5
 

@@ -1,0 +1,64 @@
+"""What is known of the question that a reply answers."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from m3ke_async.extraction.clauses import NEGATIVE
+from m3ke_async.extraction.normalise import same_alphabet, without_markup
+from m3ke_async.extraction.texts import OptionTexts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ALL = re.compile(
+    r"(?:以上|上述|前三[项者个])?(?:选项|各项|三[项者])?(?:全部|全|都|均|皆|三[项者])+(?:是|对|正确|属于|包括|可以?|有)*[。.]?\Z|全部|all (?:of )?the above|all of (?:these|them)|ABC",
+    re.IGNORECASE,
+)
+
+
+class Asked:
+    """What is known of the question, in one alphabet and without markup."""
+
+    def __init__(self, question: str | None, options: Mapping[str, str] | None) -> None:
+        self._question = question or ""
+        self._options = options or {}
+
+    @property
+    def has_options(self) -> bool:
+        """Whether the options' texts are known."""
+        return bool(self._options)
+
+    @cached_property
+    def options(self) -> dict[str, str]:
+        """The options' texts by letter."""
+        return {
+            letter: without_markup(same_alphabet(str(text))).strip() for letter, text in self._options.items()
+        }
+
+    @cached_property
+    def texts(self) -> OptionTexts:
+        """The options' texts, ready to be found."""
+        return OptionTexts(self.options, self.question)
+
+    @cached_property
+    def question(self) -> str:
+        """The question's text."""
+        return same_alphabet(self._question)
+
+    @cached_property
+    def names(self) -> str:
+        """Question and options as one text."""
+        return "\n".join([self.question, *self.options.values()])
+
+    @cached_property
+    def all_of_them(self) -> str | None:
+        """The letter of the option that says that the others all hold, if there is one."""
+        return next((letter for letter, text in self.options.items() if _ALL.match(text)), None)
+
+    @cached_property
+    def negative(self) -> bool:
+        """Whether the end of the question asks for the option that does not hold."""
+        return NEGATIVE.search(self.question, max(0, len(self.question.rstrip()) - 40)) is not None
