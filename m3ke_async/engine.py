@@ -379,7 +379,10 @@ class Engine:
         decision = replace(decision, message=scrub(decision.message, self._settings.secret))
         if response is None or response.status != 200:
             attempt.reservation.refund()  # else tokens were used, if for nothing
-        match decision.action:
+        action = decision.action
+        if decision.kind is Kind.BAD_PARAMETER and self._tally.ledger.replies:
+            action = Action.FAIL_ITEM  # the settings were taken before: it is about this question
+        match action:
             case Action.RETRY:
                 endpoint.refused(now, decision, attempt.reservation)
                 self._again(attempt, decision, body)
