@@ -30,12 +30,15 @@ class Address:
         public: the base address without user, password and key-like query values; it
             stands in requests' identities, on the screen and on disk.
         loopback: whether it is on this machine; such an address is never proxied.
+        credentials: whether it holds a user or a password, which are sent in the header
+            that most keys are sent in.
     """
 
     chat: str
     models: str
     public: str
     loopback: bool
+    credentials: bool = False
 
 
 def parse_address(base_url: str, route: str = CHAT_ROUTE) -> Address:
@@ -54,6 +57,7 @@ def parse_address(base_url: str, route: str = CHAT_ROUTE) -> Address:
         models=urlunsplit(parts._replace(path=base + _MODELS_ROUTE, fragment="")),
         public=_public(parts, base),
         loopback=_is_loopback(parts.hostname or ""),
+        credentials=parts.username is not None,
     )
 
 

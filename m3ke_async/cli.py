@@ -6,6 +6,7 @@ Modules that do the work are imported by the command that needs them, so that
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,9 @@ def main(arguments: list[str] | None = None) -> None:
     _speak_utf8()
     try:
         code = cli.main(args=arguments, prog_name="m3ke", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        code = ExitCode.USAGE
     except click.ClickException as error:
         _fail(error.format_message().replace("\n", " "))
         code = ExitCode.USAGE
@@ -40,7 +44,12 @@ def main(arguments: list[str] | None = None) -> None:
         _fail("interrupted; every reply is kept, and the same command goes on")
         code = ExitCode.INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output is gone, and with it the reason to speak
+        # the reader of our output is gone; what is left in the buffer must not raise at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ExitCode.ERROR
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        _fail(f"{place}{error.strerror or error}; replies that came are kept, and the same command goes on")
         code = ExitCode.ERROR
     sys.exit(int(code or 0))
 
@@ -139,7 +148,7 @@ def _settings(model: str | None, config: Path | None, given: Mapping[str, Any]) 
     options = read_config(config) if config is not None else {}
     options |= {name: value for name, value in given.items() if value not in (None, ())}
     named = options.pop("model", None)
-    chosen = model or (named if isinstance(named, str) else None)
+    chosen = model or named
     if chosen is None:
         raise click.UsageError(
             "which model? Give provider/model, such as vllm/Qwen3-8B; `m3ke providers` lists them"
@@ -147,19 +156,22 @@ def _settings(model: str | None, config: Path | None, given: Mapping[str, Any]) 
     return make_settings(chosen, options)
 
 
-def _prepare(settings: RunSettings, display: Display) -> tuple[Evaluation, Target]:
+def _prepare(settings: RunSettings, display: Display, *, sends: bool) -> tuple[Evaluation, Target]:
     from m3ke_async.evaluation import make_evaluation
     from m3ke_async.run import find_suite, find_target
 
     suite = find_suite(settings.data)
-    target = find_target(settings, display)
+    target = find_target(settings, display, sends=sends)
     return make_evaluation(settings, suite, target.profile, target.model, target.identity), target
 
 
 def _settings_lines(settings: RunSettings) -> list[str]:
     """The effective settings, those that were left out included."""
-    shown = ((name, value) for name, value in settings.to_json().items() if value not in (None, (), False))
-    return [f"{name.replace('_', '-'):17}{_plain(value)}" for name, value in shown]
+    return [
+        f"{name.replace('_', '-'):17}{_plain(value)}"
+        for name, value in settings.to_json().items()
+        if value is not None and value is not False and value != ()
+    ]
 
 
 def _plain(value: object) -> str:
@@ -187,7 +199,8 @@ def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, *
     for line in _settings_lines(settings):
         display.say(line)
     result = run_loop(run_evaluation(settings, display=display, signals=True))
-    _print_result(result, as_json=as_json)
+    if as_json or result.stopped is None or result.scores.usage.replies:
+        _print_result(result, as_json=as_json)
     if result.stopped is not None:
         raise result.stopped
     if result.exit_code is ExitCode.INCOMPLETE:
@@ -209,7 +222,7 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
     from m3ke_async.store import ReplyStore
 
     settings = _settings(model, config, options)
-    evaluation, target = _prepare(settings, make_display(quiet=quiet))
+    evaluation, target = _prepare(settings, make_display(quiet=quiet), sends=False)
     path = Path(settings.results).expanduser() / STORE_NAME
     if path.exists():
         with ReplyStore(path) as store:
@@ -242,7 +255,7 @@ def check(model: str | None, config: Path | None, *, quiet: bool, as_json: bool,
 
     settings = _settings(model, config, {**options, "data": options["data"] or "sample"})
     display = make_display(quiet=quiet)
-    evaluation, target = _prepare(settings, display)
+    evaluation, target = _prepare(settings, display, sends=True)
     with tempfile.TemporaryDirectory() as folder:
         checked = run_loop(check_endpoints(evaluation, target, Path(folder) / "server.log", display))
     if as_json:

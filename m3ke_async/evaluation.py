@@ -121,8 +121,10 @@ def make_evaluation(
     selected = suite.select(settings.tasks) if settings.tasks else suite
     if not selected.size(settings.split):
         raise UsageError(f"the {settings.split} split of {suite.path} holds no questions")
-    if settings.shots and not any(task.labelled.get(Split.DEV) for task in selected.tasks):
+    bare = [task.name for task in selected.tasks if not task.labelled.get(Split.DEV)]
+    if settings.shots and bare:
         raise UsageError(
-            f"--shots {settings.shots} takes examples from labelled dev rows, and {suite.path} has none"
+            f"--shots {settings.shots} takes examples from labelled dev rows, and {len(bare)} of "
+            f"{len(selected.tasks)} tasks have none, such as {bare[0]}; give --shots 0, or --tasks that have"
         )
     return Evaluation(settings, suite, selected, profile, model, address, load_template(settings.template))

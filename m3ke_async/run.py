@@ -15,9 +15,9 @@ import signal
 import sys
 import time
 from contextlib import AsyncExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -41,7 +41,7 @@ from m3ke_async.suite import Suite, load_suite, sample_suite_path
 from m3ke_async.tally import Ledger, Price, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
 
     from m3ke_async.backlog import Ask
     from m3ke_async.engine import Engine
@@ -112,11 +112,31 @@ def evaluate_sync(
     model: str, suite: Suite | str | Path | None = None, **options: Unpack[RunOptions]
 ) -> RunResult:
     """`evaluate` for code that is not asynchronous; it works inside a running loop, too."""
-    from concurrent.futures import ThreadPoolExecutor
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(evaluate(model, suite, **options))
+    return _in_a_thread(evaluate(model, suite, **options))
 
-    # A thread of its own: a notebook's loop is running already in this one.
+
+def _in_a_thread(evaluation: Coroutine[Any, Any, RunResult]) -> RunResult:
+    """Run it in a loop of its own, since a notebook's loop is running in this thread; Ctrl-C ends it."""
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    cancel: Future[Callable[[], object]] = Future()
+
+    async def main() -> RunResult:
+        task = asyncio.ensure_future(evaluation)
+        cancel.set_result(partial(asyncio.get_running_loop().call_soon_threadsafe, task.cancel))
+        return await task
+
     with ThreadPoolExecutor(1, thread_name_prefix="m3ke") as pool:
-        return pool.submit(lambda: asyncio.run(evaluate(model, suite, **options))).result()
+        result = pool.submit(asyncio.run, main())
+        try:
+            return result.result()
+        except KeyboardInterrupt:
+            cancel.result()()
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +167,28 @@ class Target:
         return self.addresses[0].public
 
 
-def find_target(settings: RunSettings, display: Display, environ: Mapping[str, str] = os.environ) -> Target:
+def find_target(
+    settings: RunSettings,
+    display: Display,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    sends: bool = True,
+) -> Target:
     """Who is asked; a local model is downloaded where it is not here yet.
+
+    Args:
+        settings: of the run.
+        display: where to say how a download goes.
+        environ: holds the key.
+        sends: whether requests will be sent, which may need a key.
 
     Raises:
         UsageError: no such provider, no address, or no key where one is needed.
     """
     name, model = parse_model(settings.model)
     profile = load_profile(name)
+    if settings.api_key_env:
+        profile = replace(profile, key_env=(settings.api_key_env,))
     if profile.hosting is Hosting.EMBEDDED:
         from m3ke_async.downloading import shown
         from m3ke_async.models import resolve_model
@@ -166,12 +200,17 @@ def find_target(settings: RunSettings, display: Display, environ: Mapping[str, s
     if not urls:
         raise UsageError(f"{name} has no address of its own: give --base-url, such as http://host:8000/v1")
     addresses = tuple(parse_address(url, profile.chat_path) for url in urls)
-    return Target(profile, model, _key(settings, profile, environ), addresses)
+    key = _key(settings, profile, environ) if sends else None
+    if key and profile.key_header == "Authorization" and any(address.credentials for address in addresses):
+        raise UsageError(
+            f"the address {addresses[0].public} comes with a user or password, and there is a key as well: "
+            "both go into one header, so give one of them"
+        )
+    return Target(profile, model, key, addresses)
 
 
 def _key(settings: RunSettings, profile: Profile, environ: Mapping[str, str]) -> str | None:
-    names = (settings.api_key_env,) if settings.api_key_env else profile.key_env
-    for name in names:
+    for name in profile.key_env:
         if key := environ.get(name, "").strip():
             if not (key.isascii() and key.isprintable()):
                 raise UsageError(f"the key in {name} holds characters that no key has; copy it again")
@@ -182,7 +221,7 @@ def _key(settings: RunSettings, profile: Profile, environ: Mapping[str, str]) ->
         )
     if profile.key_required:
         raise UsageError(
-            f"no key for {profile.title}: set {' or '.join(names)} in the environment, "
+            f"no key for {profile.title}: set {' or '.join(profile.key_env)} in the environment, "
             "or name another variable by --api-key-env"
         )
     return None
@@ -367,6 +406,13 @@ def _finished(
     return RunResult(directory.path, scores, Ledger.from_json(earlier["ledger"]), price)
 
 
+def _own_version() -> str | None:
+    try:
+        return version("m3ke-async")
+    except PackageNotFoundError:
+        return None  # it runs from a folder, without installation
+
+
 def _is_published(suite: Suite, split: Split) -> bool:
     """Whether all tasks are M3KE's own, so that the published tables may stand beside the run."""
     published = {task.name: task.sha256 for task in load_manifest().tasks}
@@ -415,7 +461,7 @@ class _Session:
                 "data": str(evaluation.whole.path.resolve()),
                 "is_m3ke": _is_published(evaluation.suite, evaluation.settings.split),
                 "rules": RULES_VERSION,
-                "versions": {"m3ke-async": version("m3ke-async"), "python": sys.version.split()[0]},
+                "versions": {"m3ke-async": _own_version(), "python": sys.version.split()[0]},
                 "counts": {
                     "total": tally.total,
                     "stored": tally.stored,

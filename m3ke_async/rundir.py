@@ -103,12 +103,15 @@ class RunDir:
         """
         try:
             table = orjson.loads(self.run_json.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, orjson.JSONDecodeError) as error:
+        except OSError as error:
             raise DataError(
-                f"cannot be read ({one_line(str(error))}); remove it, and run the same command again",
-                file=self.run_json,
+                f"cannot be read: {error.strerror}; choose another --results or --name", file=self.run_json
+            ) from None
+        except orjson.JSONDecodeError as error:
+            raise DataError(
+                f"is damaged ({error}); remove it, and run the same command again", file=self.run_json
             ) from None
         if not isinstance(table, dict) or table.get("version") != RUN_VERSION:
             raise DataError(
@@ -137,7 +140,7 @@ def find_run(run: str, results: str) -> RunDir:
         if os.path.isfile(path / "run.json"):  # noqa: PTH113 - pathlib raises on odd names
             return RunDir(path)
     raise UsageError(
-        f"no run at {one_line(run, limit=100)!r}: give the path of a run's folder, the one that holds run.json"
+        f"no run at {one_line(run, limit=100)!r}: give the path of a run's folder, which holds run.json"
     )
 
 

@@ -142,7 +142,7 @@ class RunSettings:
         return table
 
 
-def make_settings(model: str, options: Mapping[str, object]) -> RunSettings:
+def make_settings(model: object, options: Mapping[str, object]) -> RunSettings:
     """Check options of any source and fill in the defaults.
 
     Raises:

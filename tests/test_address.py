@@ -115,6 +115,14 @@ def test_a_refusal_does_not_show_the_secret(base: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("base", "credentials"),
+    [("http://u:p@h", True), ("http://u@h", True), ("http://h/@", False), ("http://h?a=u:p@h", False)],
+)
+def test_it_is_known_whether_an_address_names_a_user(base: str, *, credentials: bool) -> None:
+    assert parse_address(base).credentials is credentials
+
+
+@pytest.mark.parametrize(
     ("base", "loopback"),
     [
         ("http://127.0.0.1:1/v1", True),

@@ -160,10 +160,10 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "cannot be read"),
-        (b'{"version": 1, "sta', "cannot be read"),
-        (b"\0" * 100, "cannot be read"),
-        (b'{"version": 1, "model": "\xe6\xa8', "cannot be read"),
+        (b"", "is damaged"),
+        (b'{"version": 1, "sta', "is damaged"),
+        (b"\0" * 100, "is damaged"),
+        (b'{"version": 1, "model": "\xe6\xa8', "is damaged"),
         (b"[]", "another version"),
         (b"{}", "another version"),
         (b'{"version": 2}', "another version"),
@@ -181,6 +181,14 @@ def test_a_damaged_run_json_is_one_line_that_says_what_to_do(
     assert caught.value.file == run.run_json
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_where_no_folder_can_be_there_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert RunDir(tmp_path / "file" / "run").read() is None
+    (tmp_path / "run.json").mkdir()
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+        RunDir(tmp_path).read()
 
 
 def test_the_store_lies_beside_the_runs() -> None:

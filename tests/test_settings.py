@@ -203,7 +203,7 @@ def test_an_option_that_is_like_none_gets_no_suggestion() -> None:
 @pytest.mark.parametrize("model", [None, 5, "", " "])
 def test_the_model_must_be_a_text(model: object) -> None:
     with pytest.raises(UsageError, match="the model must be a text"):
-        make_settings(model, {})  # type: ignore[arg-type]
+        make_settings(model, {})
 
 
 # Keys are never shown
