@@ -113,26 +113,30 @@ class AdaptiveConcurrency:
     def _end_round(self, in_flight: int) -> None:
         latency = self._logs / self._answers
         used = self._in_flight >= _USED * self._limit * self._answers
-        before = self._limit
         if self._base is None:
             self._base = latency
         self._base += _FOLLOW * min(0.0, latency - self._base)
-        goes_on = self._judge_trial(latency)
+        limit, slow_start = self._limit, self._slow_start
+        cut = self._judge_trial(latency)
         queue = math.exp(latency - self._base)
         if queue <= _CALM:
             self._held = 0
+        elif slow_start:
+            self._slow_start = False
+            self._held = (
+                self._patience
+            )  # a cut comes next, after a round in which the queue has stopped growing
         else:
             self._held += 1
-            goes_on |= self._slow_start or queue > _QUEUE or self._held > self._patience
-            self._slow_start = False
-        if goes_on and used:
+            cut |= queue > _QUEUE or self._held > self._patience
+        if cut and used:
             self._held = 0
             self._trial = (self._limit, latency)
             self._set(self._limit * _CUT)
-        elif queue <= _CALM and used and not self._slow_start and self._limit == before:
-            self._set(max(self._limit, min(self._limit + math.sqrt(self._limit), self._ceiling)))
-            before = self._limit
-        self._begin_round(skip=in_flight if self._limit != before else 0)
+        steady = self._limit == limit and self._slow_start == slow_start
+        if steady and queue <= _CALM and used and not slow_start:
+            self._set(max(limit, min(limit + math.sqrt(limit), self._ceiling)))
+        self._begin_round(skip=0 if steady else in_flight)
 
     def _judge_trial(self, latency: float) -> bool:
         """End the trial, if there is one; whether it calls for another cut."""
