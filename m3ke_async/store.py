@@ -285,8 +285,10 @@ def _set_up(database: sqlite3.Connection, path: Path) -> None:
     if version < SCHEMA_VERSION:
         database.executescript(_SCHEMA)
         database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    # A read-only file opens without complaint: better to know before anything is paid.
+    # A read-only file opens without complaint, and even BEGIN IMMEDIATE makes do with reading it:
+    # better to know before anything is paid.
     database.execute("BEGIN IMMEDIATE")
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     database.execute("ROLLBACK")
 
 
