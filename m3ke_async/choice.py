@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
+from m3ke_async.extraction.asked import Asked
 from m3ke_async.extraction.normalise import invisible, same_alphabet, without_markup
 from m3ke_async.extraction.original import without
 from m3ke_async.extraction.policies import indicators
-from m3ke_async.extraction.asked import Asked
 from m3ke_async.extraction.reader import default_reader
 from m3ke_async.extraction.reasoning import thoughts
 from m3ke_async.extraction.table import RULES_VERSION
@@ -85,8 +85,8 @@ def extract_choice(
     text = without_markup(same_alphabet(seen))
     pick = default_reader().read(text, Asked(question, options), complete=finish_reason != "length")
     if len(pick.letters) == 1 and pick.letters in "ABCD":
-        start, last = (cuts.origin(unseen.origin(place)) for place in (pick.start, pick.end - 1))
-        return Choice(pick.letters, Outcome.ANSWERED, pick.rule, (start, last + 1))
+        span = cuts.origin(unseen.origin(pick.start)), cuts.origin(unseen.origin(pick.end - 1)) + 1
+        return Choice(pick.letters, Outcome.ANSWERED, pick.rule, span)
     if finish_reason == "length":
         return Choice(None, Outcome.TRUNCATED)
     if len(pick.letters) > 1:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.clauses import NEGATIVE
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
+from m3ke_async.extraction.rules import Says
 from m3ke_async.extraction.texts import OptionTexts
 
 if TYPE_CHECKING:
@@ -25,18 +26,25 @@ class Asked:
     def __init__(self, question: str | None, options: Mapping[str, str] | None) -> None:
         self._question = question or ""
         self._options = options or {}
+        self._plain: dict[str, str] = {}
 
     @property
     def has_options(self) -> bool:
         """Whether the options' texts are known."""
         return bool(self._options)
 
+    def option(self, letter: str) -> str:
+        """The text of one option, empty where it is not known."""
+        text = self._plain.get(letter)
+        if text is None:
+            text = without_markup(same_alphabet(str(self._options.get(letter, "")))).strip()
+            self._plain[letter] = text
+        return text
+
     @cached_property
     def options(self) -> dict[str, str]:
         """The options' texts by letter."""
-        return {
-            letter: without_markup(same_alphabet(str(text))).strip() for letter, text in self._options.items()
-        }
+        return {letter: self.option(letter) for letter in self._options}
 
     @cached_property
     def texts(self) -> OptionTexts:
@@ -62,3 +70,8 @@ class Asked:
     def negative(self) -> bool:
         """Whether the end of the question asks for the option that does not hold."""
         return NEGATIVE.search(self.question, max(0, len(self.question.rstrip()) - 40)) is not None
+
+    @property
+    def fits(self) -> Says:
+        """What is said of an option that answers the question."""
+        return Says.FALSE if self.negative else Says.TRUE

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from m3ke_async.extraction.rules import MENTION, Cued, Hit, Place, Rule, Says, Tier, placed
+from m3ke_async.extraction.rules import MENTION, Cued, Hit, Place, Rule, Says, placed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from m3ke_async.extraction.asked import Asked
     from m3ke_async.extraction.mentions import Mention, Shape
 
 #: Signs that the question asks for what does not hold, or that a clause speaks of it.
@@ -49,8 +50,16 @@ _SUBJECT = re.compile(
 #: What only seems to hold.
 _SEEMING = re.compile(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
 _NEVER, _NEGATED, _LINE_END = (re.compile(pattern) for pattern in ("(?!)", r"[不非没未]|not\b|n't", "\n"))
+_LATIN = re.compile(r"[a-z][a-z']")
+#: What settles a mention, even after a word on whether it holds.
+_FIRM = (Says.ANSWER, Says.LIKELY, Says.REJECT)
+#: The characters on which cues before a mention end; most mentions have none of them before them.
+_CUE_ENDS = frozenset(
+    '案能定项择号母问是为：:=应该当选就只终最显然即乃便仍还填的故无疑】])）〕」』>》“"#,，-答解果论正取了出也以行个述法描'
+    "意求准改更那这。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐☒○✗×✘❌╳除掉汰非会太不は은는이え답.!！?？x"
+)
 #: What must not stand between a mention and what is said of it.
-_SPOILS = {says: _NEVER for says in Says} | {
+_SPOILS = dict.fromkeys(Says, _NEVER) | {
     Says.ANSWER: _NEGATED,
     Says.LIKELY: _NEGATED,
     Says.REJECT: _NEGATED,
@@ -91,57 +100,64 @@ class Grammar:
         self._start = [(rule, re.compile(rule.pattern)) for rule in placed(rules, Place.START)]
         self._before = Cued(placed(rules, Place.BEFORE, latin=False))
         self._before_latin = Cued(placed(rules, Place.BEFORE, latin=True), words=True)
-        after = placed(rules, Place.AFTER, latin=False), placed(rules, Place.AFTER, latin=True)
-        firm = (Says.ANSWER, Says.LIKELY, Says.REJECT)
-        self._after = [
-            [
-                Cued([rule for rule in part if (rule.says in firm) is first], words=latin)
-                for latin, part in enumerate(after)
-            ]
-            for first in (True, False)
-        ]
+        after, latin = placed(rules, Place.AFTER, latin=False), placed(rules, Place.AFTER, latin=True)
+        self._firm = _Both(
+            Cued(rule for rule in after if rule.says in _FIRM),
+            Cued((rule for rule in latin if rule.says in _FIRM), words=True),
+        )
+        self._weak = _Both(
+            Cued(rule for rule in after if rule.says not in _FIRM),
+            Cued((rule for rule in latin if rule.says not in _FIRM), words=True),
+        )
 
     def whole(self, form: str) -> str | None:
         """The rule by which the shape holds mentions alone, if one does."""
         return next((rule.name for rule, pattern in self._whole if pattern.match(form)), None)
 
-    def events(
-        self, shape: Shape, mentions: Sequence[Mention], listed: set[int], *, negative: bool
-    ) -> list[Event]:
-        """What the shape says of its mentions, in order."""
-        found: list[Event] = []
+    def stated(
+        self, shape: Shape, mentions: Sequence[Mention], listed: set[int], asked: Asked
+    ) -> dict[int, Event]:
+        """What settles each mention, by its index: what stands before it, else what stands after."""
+        found: dict[int, Event] = {}
         for index, mention in enumerate(mentions):
-            event = self._stated(shape, mention, index, index in listed, negative=negative)
-            event = event or self._predicated(shape, mention, index, negative=negative)
+            event = self._introduced(shape, mention, index, index in listed, asked)
+            event = event or self._followed(shape, mention, index, self._firm)
             if event is not None:
-                found.append(event)
+                found[index] = event
         return found
 
-    def _stated(
-        self, shape: Shape, mention: Mention, index: int, listed: bool, *, negative: bool
+    def judged(self, shape: Shape, mentions: Sequence[Mention], stated: dict[int, Event]) -> list[Event]:
+        """What is stated and, of the other mentions, whether what they say is called right; in order."""
+        events = (
+            stated.get(index) or self._followed(shape, mention, index, self._weak)
+            for index, mention in enumerate(mentions)
+        )
+        return [event for event in events if event is not None]
+
+    def _introduced(
+        self, shape: Shape, mention: Mention, index: int, listed: bool, asked: Asked
     ) -> Event | None:
         """What the words before the mention say of it."""
         form, at = shape.text, shape.places[index]
-        hit = self._leading(shape, mention, at) if index == 0 and not listed else None
-        if hit is not None:
-            return Event(at, mention.letters, hit.says, hit.name, mention)
+        leading = self._leading(shape, mention, at) if index == 0 and not listed else None
+        if leading is not None:
+            return Event(at, mention.letters, leading.says, leading.name, mention)
         found = self._cued(shape, index, at)
         if found is None:
             return None
-        rule, said = found.rule, form[found.start : at]
+        rule, said = found.rule, form[max(0, found.start) : at]
         says = rule.says
-        if says not in (Says.ANSWER, Says.LIKELY, Says.ONLY, Says.BUT):
-            return Event(at, mention.letters, says, rule.name, mention)
-        if listed and "\n" in said:
-            return None
-        before = _clause(form, found.start + (form[found.start] in _PAUSE))
-        compares = says in (Says.ONLY, Says.BUT)
-        if _UNSURE_BEFORE.search(before) or (not compares and _UNSURE_AFTER.match(form, at + 1)):
-            says = Says.UNSURE
-        elif compares:
-            says = self._compared(form, at, says, negative=negative)
-        elif says is Says.LIKELY:
-            says = _by_polarity(before + said, negative=negative)
+        if says in (Says.ANSWER, Says.LIKELY, Says.ONLY, Says.BUT):
+            if listed and "\n" in said:
+                return None
+            before = _clause(form, max(0, found.start) + (said[:1] in _PAUSE))
+            compares = says in (Says.ONLY, Says.BUT)
+            if _UNSURE_BEFORE.search(before) or (not compares and _UNSURE_AFTER.match(form, at + 1)):
+                says = Says.UNSURE
+            elif compares:
+                says = self._compared(form, at, says, asked)
+            elif says is Says.LIKELY:
+                says = _by_polarity(before + said, asked)
         return Event(at, mention.letters, says, rule.name, mention)
 
     def _leading(self, shape: Shape, mention: Mention, at: int) -> Rule | None:
@@ -149,74 +165,81 @@ class Grammar:
         for rule, pattern in self._start:
             if not pattern.match(form):
                 continue
-            judged = self._first_after(form, at + 1, min(shape.next_place(0), at + 16))
-            if judged and judged.start - at <= 4 and judged.rule.tier > Tier.STATEMENT:
+            if self._weak.first(form, at + 1, min(shape.next_place(0), at + 16), most=3):
                 continue
             if not (mention.worded and not mention.told and _TOPIC.match(form, at + 1)):
                 return rule
         return None
 
     def _cued(self, shape: Shape, index: int, at: int) -> Hit | None:
+        """The leftmost cue between the mention before and this one."""
         form = shape.text
         start = max(shape.places[index - 1] + 1 if index else 0, at - _BACK)
         if start == at and index:
             return None
         window = form[start : at + 17] if start else "\n" + form[: at + 17]
         start -= not start
+        size = at - start
         if at + 17 < len(form):
             window += _MORE
-        size = at - start
-        hits = [
-            hit
-            for cued in (self._before, self._before_latin)
-            if (hit := cued.first(window, 0, len(window))) and hit.start <= size
-        ]
-        if not hits:
+        last = window[size - 1]
+        if last == " ":
+            last = window[:size].rstrip(" ")[-1:]
+        best: Hit | None = None
+        if last in _CUE_ENDS:
+            best = self._before.first(window, 0, len(window))
+        if last.isascii():
+            latin = self._before_latin.first(window, 0, len(window))
+            best = latin if latin and (best is None or latin.start < best.start) else best
+        if best is None or best.start > size:
             return None
-        first = min(hits, key=lambda hit: hit.start)
-        return Hit(first.rule, first.start + start, first.end + start)
+        return Hit(best.rule, best.start + start, best.end + start)
 
-    def _first_after(self, form: str, start: int, end: int) -> Hit | None:
-        """The first predicate between the two places that is near enough to its start."""
-        for strength in self._after:
-            hits = [hit for cued in strength if (hit := _near_enough(cued, form, start, end))]
-            if hits:
-                return min(hits, key=lambda hit: hit.start)
-        return None
-
-    def _compared(self, form: str, at: int, says: Says, *, negative: bool) -> Says:
+    def _compared(self, form: str, at: int, says: Says, asked: Asked) -> Says:
         """What "only this one" or "all but this one" comes to, by the predicate that follows."""
-        found = self._first_after(form, at + 1, at + 24)
-        fits = Says.FALSE if negative else Says.TRUE
+        found = self._weak.first(form, at + 1, at + 24)
         holds = None if found is None else found.rule.says
         if says is Says.ONLY:
-            return holds if holds in (Says.TRUE, Says.FALSE) and holds is not fits else Says.LIKELY
-        return Says.REJECT if holds is fits else Says.LIKELY
+            return holds if holds in (Says.TRUE, Says.FALSE) and holds is not asked.fits else Says.LIKELY
+        return Says.REJECT if holds is asked.fits else Says.LIKELY
 
-    def _predicated(self, shape: Shape, mention: Mention, index: int, *, negative: bool) -> Event | None:
+    def _followed(self, shape: Shape, mention: Mention, index: int, rules: _Both) -> Event | None:
         """What the words after the mention say of it."""
         form, at = shape.text, shape.places[index]
-        limit = min(shape.next_place(index) + 1, at + _ON)
-        found = self._first_after(form, at + 1, limit)
+        found = rules.first(form, at + 1, min(shape.next_place(index) + 1, at + _ON))
         if found is None:
             return None
         gap = form[at + 1 : found.start]
         end = _SENTENCE_END.search(gap)
         if "答案" in gap or (end and not _SUBJECT.search(gap, end.start())):
             return None
-        says = found.rule.says
-        before = _clause(form, at)
-        if _SEEMING.search(gap) or _UNSURE_BEFORE.search(before):
-            says = Says.UNSURE
-        return Event(at, mention.letters, says, found.rule.name, mention)
+        unsure = _SEEMING.search(gap) or _UNSURE_BEFORE.search(_clause(form, at))
+        return Event(
+            at, mention.letters, Says.UNSURE if unsure else found.rule.says, found.rule.name, mention
+        )
 
 
-def _near_enough(cued: Cued, form: str, start: int, end: int) -> Hit | None:
-    """The first match that begins within its rule's reach; marks do not reach into the next line."""
+class _Both:
+    """Predicates in Chinese or marks, and in Latin words."""
+
+    def __init__(self, other: Cued, latin: Cued) -> None:
+        self._other, self._latin = other, latin
+
+    def first(self, form: str, start: int, end: int, *, most: int = _ON) -> Hit | None:
+        """The first predicate between the two places that is near enough to its start."""
+        best = _near_enough(self._other, form, start, end, most)
+        if _LATIN.search(form, start, end):
+            latin = _near_enough(self._latin, form, start, end, most)
+            best = latin if latin and (best is None or latin.start < best.start) else best
+        return best
+
+
+def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit | None:
+    """The first match that begins within its rule's reach and at most `most` characters on."""
     place = start
     while place < end:
         hit = cued.first(form, place, end)
-        if hit is None:
+        if hit is None or hit.start - start > most:
             return None
         gap = form[start : hit.start]
         if len(gap) <= hit.rule.reach and not _SPOILS[hit.rule.says].search(gap):
@@ -225,12 +248,12 @@ def _near_enough(cued: Cued, form: str, start: int, end: int) -> Hit | None:
     return None
 
 
-def _by_polarity(said: str, *, negative: bool) -> Says:
+def _by_polarity(said: str, asked: Asked) -> Says:
     """What a likely statement comes to: "the wrong one is B" answers only a question for the wrong one."""
     wrong = NEGATIVE.search(said)
-    if wrong and not negative:
+    if wrong and not asked.negative:
         return Says.FALSE
-    if negative and not wrong and _POSITIVE.search(said):
+    if not wrong and _POSITIVE.search(said) and asked.negative:
         return Says.TRUE
     return Says.LIKELY
 

@@ -66,12 +66,11 @@ def statement(form: str, events: Sequence[Event]) -> Pick:
     return picked(letters, last.rule, last.mention)
 
 
-def verdict(events: Sequence[Event], *, negative: bool) -> Pick:
+def verdict(events: Sequence[Event], fits: Says) -> Pick:
     """The one option that is asserted, or that is left once three are denied."""
-    marked = _marked(events, negative=negative)
+    marked = _marked(events, fits)
     if marked is not None:
         return marked
-    fits = Says.FALSE if negative else Says.TRUE
     asserted: dict[str, Event] = {}
     denied: dict[str, Event] = {}
     for event in events:
@@ -88,27 +87,26 @@ def verdict(events: Sequence[Event], *, negative: bool) -> Pick:
     return NOTHING
 
 
-def _marked(events: Sequence[Event], *, negative: bool) -> Pick | None:
+def _marked(events: Sequence[Event], fits: Says) -> Pick | None:
     """Ticks and crosses set the odd one of several apart, whatever they mean."""
     ticks = [event for event in events if event.says is Says.TICK]
     crosses = [event for event in events if event.says is Says.CROSS]
     if len(ticks) == 1:
         odd = ticks[0]
-    elif len(crosses) == 1 and len(ticks) > 1 and negative:
+    elif len(crosses) == 1 and len(ticks) > 1 and fits is Says.FALSE:
         odd = crosses[0]
     else:
         return None
     return picked(odd.letters, odd.rule, odd.mention)
 
 
-def contradicts(pick: Pick, events: Sequence[Event], *, negative: bool) -> set[str]:
+def contradicts(pick: Pick, events: Sequence[Event], fits: Says) -> set[str]:
     """The letter that judgements of all the options leave instead of the stated one, if they do."""
     judged = [event for event in events if event.says in (Says.TRUE, Says.FALSE)]
     if {letter for event in judged for letter in event.letters} < set(LETTERS):
         return set()
-    unfit = Says.TRUE if negative else Says.FALSE
-    against = verdict(judged, negative=negative).letters
-    denied = {letter for event in judged if event.says is unfit for letter in event.letters}
+    against = verdict(judged, fits).letters
+    denied = {letter for event in judged if event.says is not fits for letter in event.letters}
     return {against} if len(against) == 1 and against != pick.letters and pick.letters in denied else set()
 
 

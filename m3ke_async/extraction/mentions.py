@@ -9,7 +9,7 @@ from m3ke_async.extraction.noise import is_noise
 from m3ke_async.extraction.rules import BARE, TOLD
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from m3ke_async.extraction.asked import Asked
 
@@ -35,12 +35,13 @@ _COMMA_GOES_ON = re.compile(
 )
 _OPEN = "([（{【「『《<“\"'‘〔〈"
 _CLOSE = ")]）}】」』》>”\"'’〕〉"
-_WORDS_BEFORE = ("选项", "选择项", "option", "options", "choice", "choices", "statement")
+#: Of two that fit, the longer one stands first.
+_WORDS_BEFORE = ("选择项", "选项", "options", "option", "choices", "choice", "statement")
 _WORDS_AFTER = ("这个选项", "这一选项", "个选项", "选项", "这一项", "这项", "项", " option", " choice")
 _ENDS_BEFORE = frozenset(word[-1] for word in _WORDS_BEFORE) | {" "}
-_STARTS_AFTER = frozenset(word[0] for word in _WORDS_AFTER)
 _HEADING = re.compile(r"\s{0,2}[.．、:：)）]|\s?[,，-]\s?(?=\S)")
 _BULLETS = " -*•·>#\t"
+_LINE_START = frozenset(_BULLETS + "\n")
 _LIST_BEFORE = frozenset("选案是为:：择项除】]>{(（,，。；;、了以故\n")
 _LIST_AFTER = ("项", "选项", "都", "均", "皆", "说法", "正确", "错", "对", "不", "三", "两", "四", "全")
 _GLUE = " .．、:：,，)）(（]】\n\"'“"
@@ -72,36 +73,36 @@ class Mention(NamedTuple):
 
 def find_letters(text: str, asked: Asked) -> list[Mention]:
     """The mentions by letter, in order; the question's own names are none."""
-    options = asked.options
     found: list[Mention] = []
-    lead = _LOWER_LEAD.match(text)
-    if lead and not re.search(
-        rf"(?<![a-z]){chr(ord(lead[1]) + 1)}[.)）:：、]", text[lead.end() : lead.end() + 2000]
-    ):
-        found.append(
-            _decorated(
-                text, *lead.span(1), lead[1].upper(), _told(text, lead.end(1), options.get(lead[1].upper()))
-            )
-        )
-    for candidate in _STANDING.finditer(text):
-        start, end = candidate.span()
-        if found and start < found[-1].end:
+    taken = 0
+    for start, end in _standing(text):
+        if start < taken:
             continue  # inside the text of the option just named
-        letters = candidate[0]
-        if letters.islower():
-            if not _LOWER_CUE.search(text, max(0, start - 14), start):
-                continue
-            letters = letters.upper()
-        told = _told(text, end, options.get(letters))
+        letters = text[start:end].upper()
+        told = _told(text, end, letters, asked)
         if not told and is_noise(text, start, end, asked):
             continue
-        if len(letters) > 1 and not _is_list(letters, text, start, end):
+        if end - start > 1 and not _is_list(letters, text, start, end):
             continue
         mention = _decorated(text, start, end, letters, told)
-        if found and mention.start < found[-1].end:
-            mention = mention._replace(start=found[-1].end)
+        if mention.start < taken:
+            mention = mention._replace(start=taken)
+        taken = mention.end
         found.append(mention)
-    return joined(text, found)
+    return joined(text, found) if len(found) > 1 else found
+
+
+def _standing(text: str) -> Iterator[tuple[int, int]]:
+    """Where letters stand that may name options: capitals, and small ones only after a cue."""
+    lead = _LOWER_LEAD.match(text)
+    if lead:
+        following = rf"(?<![a-z]){chr(ord(lead[1]) + 1)}[.)）:：、]"
+        if not re.search(following, text[lead.end() : lead.end() + 2000]):  # else a list in small letters
+            yield lead.span(1)
+    for candidate in _STANDING.finditer(text):
+        start, end = candidate.span()
+        if text[start] < "a" or _LOWER_CUE.search(text, max(0, start - 14), start):
+            yield start, end
 
 
 def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
@@ -115,9 +116,8 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
             if joint:
                 comma = joint[0].strip() in {",", "，", ""}
                 if not comma or by_comma or _COMMA_GOES_ON.match(text, mention.end):
-                    found[-1] = before._replace(
-                        end=mention.end, letters=before.letters + mention.letters, heading=False
-                    )
+                    more = "".join(letter for letter in mention.letters if letter not in before.letters)
+                    found[-1] = before._replace(end=mention.end, letters=before.letters + more, heading=False)
                     by_comma = comma
                     continue
         by_comma = False
@@ -125,12 +125,16 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     return found
 
 
-def _told(text: str, end: int, option: str | None) -> int:
+def _told(text: str, end: int, letter: str, asked: Asked) -> int:
     """Where the option's own text ends if it follows the letter that ends at `end`, else 0."""
+    if not asked.has_options or end >= len(text):
+        return 0
+    option = asked.option(letter)
     if not option:
         return 0
     place = end
-    while place < end + 6 and text[place : place + 1] in _GLUE and place < len(text):
+    limit = min(end + 6, len(text))
+    while place < limit and text[place] in _GLUE:
         place += 1
     if place == end and len(option) == 1:
         return 0
@@ -146,22 +150,26 @@ def _is_list(letters: str, text: str, start: int, end: int) -> bool:
 
 
 def _decorated(text: str, start: int, end: int, letters: str, told: int) -> Mention:
-    word = ""
+    """The mention around the letter: with its brackets, its option words, its option's text."""
     left = _skip_back(text, start)
+    worded = False
     if text[left - 1 : left] in _ENDS_BEFORE:
         before = text[max(0, left - 16) : left]
         trimmed = before.rstrip(" ").lower()
-        word = max((word for word in _WORDS_BEFORE if trimmed.endswith(word)), key=len, default="")
-        if word:
+        if trimmed.endswith(_WORDS_BEFORE):
+            word = next(word for word in _WORDS_BEFORE if trimmed.endswith(word))
             left = _skip_back(text, left - (len(before) - len(trimmed)) - len(word))
-    worded = bool(word)
-    opens = text[max(0, left - 16) : left].rstrip(_BULLETS)[-1:] in {"", "\n"}
-    right = _skip_on(text, max(_skip_on(text, end), told))
-    if not told and text[right : right + 1] in _STARTS_AFTER and not text.startswith("项目", right):
-        word = max((word for word in _WORDS_AFTER if text.startswith(word, right)), key=len, default="")
-        right = _skip_on(text, right + len(word))
-        worded = worded or bool(word)
-    heading = bool(told or _HEADING.match(text, end) or (left < start and opens))
+            worded = True
+    opens = not left or (
+        text[left - 1] in _LINE_START and text[max(0, left - 16) : left].rstrip(_BULLETS)[-1:] in {"", "\n"}
+    )
+    right = _skip_on(text, max(end, told))
+    if not told and text.startswith(_WORDS_AFTER, right) and not text.startswith("项目", right):
+        right = _skip_on(
+            text, right + len(next(word for word in _WORDS_AFTER if text.startswith(word, right)))
+        )
+        worded = True
+    heading = bool(told) or (left < start and opens) or _HEADING.match(text, end) is not None
     return Mention(left, right, letters, (start, end), heading, opens, bool(told), worded)
 
 

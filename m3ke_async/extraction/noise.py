@@ -9,18 +9,22 @@ if TYPE_CHECKING:
     from m3ke_async.extraction.asked import Asked
 
 #: What may follow an option's letter at once; no further look is needed then.
-_FREE = frozenset(".、:：)）。，,；;\n!！]】”\"'’」』}?？")
+_FREE = frozenset(("", *".、:：)）。，,；;\n!！]】”\"'’」』}?？"))
 _STOPS = frozenset("项选案是为与和或答择以及：、，。；（）“”")
 
-_BEFORE = re.compile(
-    r"(?:维生素|维他命|集合|矩阵|事件|命题|向量|直线|线段|平面|基因|类型|血型|列车|音节|肝炎|甲型|vitamin|hepatitis|plan|grade"
-    r"|group|class|team|phase|stage|figure|section|event|matrix|type|variable|process|[∠△∩∪∈∉⊂⊆×·^\\+点角图])\s?\Z",
-    re.IGNORECASE,
+_NAMES_BEFORE = (
+    "维生素 维他命 集合 矩阵 事件 命题 向量 直线 线段 平面 基因 类型 血型 列车 音节 肝炎 甲型 点 角 图 vitamin hepatitis plan grade"
+    " group class team phase stage figure section event matrix type variable process ∠ △ ∩ ∪ ∈ ∉ ⊂ ⊆ × · ^ \\ +"
 )
-_AFTER = re.compile(
-    r"\s?(?:[=∩∪∈∉⊂⊆^×·≠≤≥+]|[<>]\s?[\dA-J-]|/[^A-J\s]|\s[E-Z](?![A-Za-z])|[([]\s?[\dxyt])"
-    r"|公司|银行|超|语言|型|细胞|股|市|区|县|级|座|栋|队|组|班|国|厂|企业|村|校|君|某|地|站|城|省|酒店|轮|船|车|点"
-    r"|物质|元素|淋巴|链|波|楼|字|音|大调|小调|面|端|角|集|罩杯|罗|女士|先生|盘|柱|栏|列"
+_BEFORE = tuple(_NAMES_BEFORE.split())
+_BEFORE_ENDS = frozenset(name[-1] for name in _BEFORE) | frozenset(name[-1].upper() for name in _BEFORE)
+_NAMES_AFTER = (
+    "公司 银行 超 语言 型 细胞 股 市 区 县 级 座 栋 队 组 班 国 厂 企业 村 校 君 某 地 站 城 省 酒店 轮 船 车 点 物质 元素 淋巴"
+    " 链 波 楼 字 音 大调 小调 面 端 角 集 罩杯 罗 女士 先生 盘 柱 栏 列"
+)
+_AFTER = tuple(_NAMES_AFTER.split())
+_FORMULA = re.compile(
+    r"\s?(?:[=∩∪∈∉⊂⊆^×·≠≤≥+]|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt])"
 )
 #: An English word after the letter makes it an article or a name, unless the word speaks of an option.
 _ENGLISH = re.compile(
@@ -39,15 +43,24 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     question's own.
     """
     right = text[end : end + 1]
-    left = text[start - 1] if start else "\n"
-    if right not in _FREE and right and (_AFTER.match(text, end) or _ENGLISH.match(text, end)):
+    if right not in _FREE and (
+        text.startswith(_AFTER, end) or _FORMULA.match(text, end) or _ENGLISH.match(text, end)
+    ):
         return True
-    if left in "\n：:。，,（(、":
-        before = False
-    else:
-        before = _BEFORE.search(text, max(0, start - 12), start) is not None
-    if before or (left == "/" and text[start - 2 : start - 1].isalpha() and text[start - 2] not in "ABCD"):
+    left = text[start - 1] if start else "\n"
+    if left not in _FREE and _is_named(text, start, left):
         return True
     if "\u4e00" <= right <= "\u9fff" and right not in _STOPS and text[start : end + 1] in asked.names:
         return True
     return "\u4e00" <= left <= "\u9fff" and left not in _STOPS and text[start - 1 : end] in asked.names
+
+
+def _is_named(text: str, start: int, left: str) -> bool:
+    """Whether the word before makes the letter a name: 维生素, vitamin, a point, a path."""
+    if left == "/":
+        before = text[start - 2 : start - 1]
+        return before.isalpha() and before not in "ABCD"
+    place = start - 1 if left == " " else start
+    return text[place - 1 : place] in _BEFORE_ENDS and text[max(0, place - 10) : place].lower().endswith(
+        _BEFORE
+    )

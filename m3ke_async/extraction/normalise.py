@@ -51,7 +51,7 @@ def _table() -> dict[int, str]:
                 table[code] = plain
     for first in (0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6):  # in brackets, squares, circles, as flags
         table.update({first + place: chr(65 + place) for place in range(26)})
-    table.update({code: " " for code in range(0xE000, 0xF900)})  # private use: the rules' own marks
+    table.update(dict.fromkeys(range(57344, 63744), " "))  # private use: the rules' own marks
     table.update({0x3000: " ", 0xA0: " ", 0x2028: "\n", 0x2029: "\n", 0x130: "I"})
     table.update({ord(alike): letter for alike, letter in _CYRILLIC_AND_GREEK.items()})
     table.update({ord(old): new for old, new in SIMPLIFIED.items()})

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from m3ke_async.extraction.asked import Asked
+    from m3ke_async.extraction.clauses import Event
     from m3ke_async.extraction.rules import Rule
 
 #: Where a reply runs on into another question or another speaker's turn.
@@ -53,8 +54,8 @@ class Reader:
             if pick.letters and set(pick.letters) <= set(LETTERS):
                 return pick._replace(start=pick.start + start, end=pick.end + start)
             start = cut.end()
-        pick = self._stretch(text[start:], asked, complete=complete)
-        return pick._replace(start=pick.start + start, end=pick.end + start)
+        pick = self._stretch(text[start:] if start else text, asked, complete=complete)
+        return pick._replace(start=pick.start + start, end=pick.end + start) if start else pick
 
     def _stretch(self, text: str, asked: Asked, *, complete: bool) -> Pick:
         if not text.strip():
@@ -93,20 +94,16 @@ class Reader:
             likeliest = odds(text, mentions)
             if likeliest.letters:
                 return likeliest
-        echoed = listed(mentions)
-        negative = asked.negative
-        events = self._grammar.events(form, mentions, echoed, negative=negative)
-        pick = statement(form.text, events)
+        echoed = listed(mentions) if len(mentions) > 1 else set()
+        stated = self._grammar.stated(form, mentions, echoed, asked)
+        pick = statement(form.text, list(stated.values()))
+        if pick.letters and not named >= set(LETTERS):
+            return pick
+        events = self._grammar.judged(form, mentions, stated)
         if pick.letters:
-            against = contradicts(pick, events, negative=negative)
+            against = contradicts(pick, events, asked.fits)
             return pick._replace(letters="".join(sorted({*pick.letters, *against}))) if against else pick
-        pick = verdict(events, negative=negative)
-        if pick.rule == "elimination" and "elimination" not in self._names:
-            pick = NOTHING
-        if len(pick.letters) == 3 and not negative and "all-of-them" in self._names:
-            every = asked.all_of_them
-            if every and every not in pick.letters:
-                return pick._replace(letters=every, rule="all-of-them")
+        pick = self._verdict(events, asked)
         if pick.letters:
             return pick
         judged = {letter for event in events for letter in event.letters}
@@ -114,6 +111,17 @@ class Reader:
             return picked(named, "single", mentions[0]) if _is_alone(text, mentions[-1], asked) else NOTHING
         left = named - judged
         return Pick("".join(sorted(left))) if len(left) > 1 and not echoed else NOTHING
+
+    def _verdict(self, events: Sequence[Event], asked: Asked) -> Pick:
+        """The option that judgements leave, by the rules that are in the table."""
+        pick = verdict(events, asked.fits)
+        if pick.rule == "elimination" and "elimination" not in self._names:
+            return NOTHING
+        if len(pick.letters) == 3 and not asked.negative and "all-of-them" in self._names:
+            every = asked.all_of_them
+            if every and every not in pick.letters:
+                return pick._replace(letters=every, rule="all-of-them")
+        return pick
 
 
 def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:

@@ -9,14 +9,14 @@ _END = r"(?:\|?>|&gt;|(?=\s{0,4}\n))"
 _CHANNEL = r"\|channel\|>\s?(?:{})[^<\n]{{0,40}}<\|message\|>"
 #: Each tag begins with one of a few characters, so that all else is passed over at once.
 _TAG = re.compile(
-    rf"[<`\[◁&](?:(?P<quoted>(?<=`)`{{0,2}}\s?</?{_NAME}>?[^`\n]{{0,40}}`)"
-    rf"|(?P<open>(?:(?<=<)\|?|(?<=&)lt;){_NAME}{_END}|(?<=\[){_NAME}\]|(?<=◁){_NAME}▷"
+    r"[<`\[◁&](?=[|/a-z]|(?<=`)`{0,2}\s?<)(?:"
+    rf"(?P<open>(?:(?<=<)\|?|(?<=&)lt;){_NAME}{_END}|(?<=\[){_NAME}\]|(?<=◁){_NAME}▷"
     rf"|(?<=<)(?:\|begin_of_thought\|>|{_CHANNEL.format('analysis|commentary')}))"
     rf"|(?P<close>(?:(?<=<)\|?|(?<=&)lt;)/{_NAME}{_END}|(?<=\[)/{_NAME}\]|(?<=◁)/{_NAME}▷"
-    rf"|(?<=<)(?:\|end_of_thought\|>|{_CHANNEL.format('final')})))",
+    rf"|(?<=<)(?:\|end_of_thought\|>|{_CHANNEL.format('final')}))"
+    rf"|(?P<quoted>(?<=`)`{{0,2}}\s?</?{_NAME}>?[^`\n]{{0,40}}`))",
     re.IGNORECASE,
 )
-_MARKS = ("<", "[", "◁", "&lt;")
 
 
 def thoughts(reply: str) -> tuple[list[tuple[int, int]], bool]:
@@ -26,17 +26,19 @@ def thoughts(reply: str) -> tuple[list[tuple[int, int]], bool]:
     backticks is only spoken of.
     """
     stretches: list[tuple[int, int]] = []
-    if not any(mark in reply for mark in _MARKS):
-        return stretches, False
     depth = opened = 0
     for tag in _TAG.finditer(reply):
-        if tag.lastgroup == "open":
-            opened = opened if depth else tag.start()
+        kind = tag.lastgroup
+        if kind == "open":
+            if not depth:
+                opened = tag.start()
             depth += 1
-        elif tag.lastgroup == "close":
-            if depth == 0:
-                stretches, opened = [], 0
-            if depth <= 1:
+        elif kind == "close":
+            if depth:
+                depth -= 1
+            else:
+                stretches.clear()
+                opened = 0
+            if not depth:
                 stretches.append((opened, tag.end()))
-            depth = max(0, depth - 1)
     return stretches, depth > 0
