@@ -1,0 +1,639 @@
+"""Interrupted runs go on: nothing that was answered is asked again, nothing is missing or double."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pytest
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from m3ke_async.errors import ExitCode, IncompleteError, UsageError
+from m3ke_async.request import Outcome
+from m3ke_async.rundir import STORE_NAME
+from m3ke_async.store import ReplyStore, StoreError
+from tests import fake_time
+from tests.asking import (
+    Notes,
+    ask,
+    ask_over,
+    ended,
+    lines,
+    quick,
+    run_arguments,
+    start,
+    unmeasured,
+)
+from tests.questions import marks, task_name, write_suite
+from tests.server import (
+    HANG,
+    RESET,
+    Gate,
+    Server,
+    Wire,
+    completion,
+    error,
+    raw,
+    reply,
+    right,
+    right_reply,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from m3ke_async.request import ChatRequest, Reply
+    from m3ke_async.run import RunResult
+    from tests.server import Act, Seen
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with Server() as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """Three tasks of ten questions."""
+    return write_suite(tmp_path / "suite", 3, 10)
+
+
+ALL = marks(3, 10)
+
+
+def signed(mark: str) -> Act:
+    """A right answer with its mark as the fingerprint, by which it is known in the store."""
+    message = {"role": "assistant", "content": f"答案：{right(mark)}"}
+    return raw({**completion(message), "system_fingerprint": mark})
+
+
+def stored_marks(results: Path) -> list[str]:
+    """Marks of the signed replies in the store."""
+    path = results / STORE_NAME
+    if not path.exists():
+        return []
+    database = sqlite3.connect(path)
+    try:
+        rows = database.execute("SELECT reply FROM replies").fetchall()
+    except sqlite3.OperationalError:  # it was begun, but has no tables yet
+        return []
+    finally:
+        database.close()
+    return [orjson.loads(row[0])["fingerprint"] for row in rows]
+
+
+def check_complete(result: RunResult, wanted: list[str]) -> None:
+    """Every question has one line, in the suite's order, and its own right letter."""
+    written = lines(result)
+    assert [line["choice"] for line in written] == [right(mark) for mark in wanted]
+    assert [(line["task"], line["id"]) for line in written] == [
+        (task_name(int(task)), int(row)) for task, row in (mark[1:].split("-") for mark in wanted)
+    ]
+    assert result.exit_code is ExitCode.COMPLETE
+
+
+# -- asking again, or not ----------------------------------------------------------------
+
+
+async def test_a_finished_run_sends_nothing_and_looks_at_nothing(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    first = await ask(suite, server.url, tmp_path / "results")
+    sent, looks = len(server.seen), server.looks
+    again = await ask(suite, server.url, tmp_path / "results")
+    assert (len(server.seen), server.looks) == (sent, looks)
+    assert again.scores == first.scores
+    assert again.exit_code is ExitCode.COMPLETE
+    check_complete(again, ALL)
+
+
+async def test_after_a_resume_the_scores_are_of_all_questions(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    broken = {mark: [RESET] for mark in ("Q0-1", "Q0-5", "Q1-0", "Q1-7")}
+    filtered = {mark: [error(400, "no", code="content_filter")] for mark in ("Q0-2", "Q1-3", "Q1-4")}
+    results = tmp_path / "results"
+    server.script = {**broken, **filtered}
+    first = await ask(suite, server.url, results, max_attempts=2, tasks=["Task 00*", "Task 01*"], name="r")
+    assert first.exit_code is ExitCode.INCOMPLETE
+    assert (first.scores.total.outcomes[Outcome.FAILED], first.scores.total.missing) == (4, 0)
+
+    server.script = {}
+    server.seen.clear()
+    second = await ask(suite, server.url, results)  # the whole suite: ten questions are missing
+    assert {seen.mark for seen in server.seen} == {*broken, *(f"Q2-{row}" for row in range(10))}
+    total = second.scores.total
+    assert (total.outcomes[Outcome.ANSWERED], total.outcomes[Outcome.FILTERED]) == (27, 3)
+    assert sum(total.outcomes.values()) + total.missing == total.asked == 30
+
+    server.seen.clear()
+    third = await ask(suite, server.url, results, retry_filtered=True)
+    assert {seen.mark for seen in server.seen} == set(filtered)
+    check_complete(third, ALL)
+    undisturbed = await ask(suite, server.url, tmp_path / "undisturbed")
+    assert third.scores.total == undisturbed.scores.total
+    assert unmeasured(third) == unmeasured(undisturbed)
+
+
+async def test_only_what_failed_is_asked_where_that_is_wanted(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    server.script = {"Q0-0": [RESET], "Q1-0": [error(500)]}
+    first = await ask(suite, server.url, tmp_path / "results", max_attempts=1, max_requests=15)
+    failed = first.scores.total.outcomes[Outcome.FAILED]
+    assert failed == 2
+    server.script = {}
+    server.seen.clear()
+    second = await ask(suite, server.url, tmp_path / "results", retry_failed=True)
+    assert sorted(seen.mark for seen in server.seen) == ["Q0-0", "Q1-0"]
+    assert second.scores.total.missing == 15
+    check_complete(await ask(suite, server.url, tmp_path / "results"), ALL)
+
+
+async def test_fresh_asks_everything_again_and_keeps_the_old_replies_aside(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    results = tmp_path / "results"
+    server.default = lambda mark: reply("答案：A")
+    await ask(suite, server.url, results)
+    server.default = right_reply
+    fresh = await ask(suite, server.url, results, fresh=True)
+    assert set(server.counts.values()) == {2}
+    check_complete(fresh, ALL)
+    database = sqlite3.connect(results / STORE_NAME)
+    counts = [
+        database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - two fixed names
+        for table in ("replies", "superseded")
+    ]
+    database.close()
+    assert counts == [30, 30]
+    check_complete(await ask(suite, server.url, results), ALL)
+    assert set(server.counts.values()) == {2}
+
+
+async def test_a_fresh_reply_that_fails_leaves_the_old_one_in_place(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    await ask(suite, server.url, tmp_path / "results")
+    server.script["Q1-1"] = [error(500)]
+    await ask(suite, server.url, tmp_path / "results", fresh=True, max_attempts=2)
+    check_complete(await ask(suite, server.url, tmp_path / "results"), ALL)
+
+
+async def test_what_failed_is_sent_again_and_what_the_model_said_is_not(
+    server: Server, tmp_path: Path
+) -> None:
+    suite, results = write_suite(tmp_path / "suite", 1, 12), tmp_path / "results"
+    again = {
+        "Q0-0": error(429),
+        "Q0-1": error(500),
+        "Q0-2": raw({"error": {"message": "no", "code": 500}}),
+        "Q0-3": reply(""),
+        "Q0-4": raw({"choices": []}),
+    }
+    kept = {
+        "Q0-5": reply("不知道"),
+        "Q0-6": reply("", finish="length"),
+        "Q0-7": reply("", finish="content_filter"),
+        "Q0-8": reply("答案：A"),
+        "Q0-9": reply(None, refusal="no"),
+    }
+    server.script = {mark: [act] for mark, act in {**again, **kept}.items()}
+    first = await ask(suite, server.url, results, max_attempts=2)
+    assert first.scores.total.outcomes[Outcome.FAILED] == len(again)
+    server.script = {}
+    server.seen.clear()
+    second = await ask(suite, server.url, results)
+    assert {seen.mark for seen in server.seen} == set(again)
+    outcomes = {f"Q0-{line['id']}": line["outcome"] for line in lines(second)}
+    assert all(outcomes[mark] == "answered" for mark in again)
+    assert [outcomes[mark] for mark in kept][1:] == ["truncated", "filtered", "answered", "refused"]
+
+
+# -- one identity, one reply ---------------------------------------------------------------
+
+
+async def test_whatever_changes_a_request_is_asked_anew_and_equal_ones_never(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    variants: list[dict[str, Any]] = [
+        {},
+        {"shots": 3},
+        {"shots": 4},
+        {"shots": 3, "fewshot": "turns"},
+        {"system": "你是学生。"},
+        {"temperature": 0.5},
+        {"max_tokens": 16},
+        {"template": "m3ke-en/1"},
+    ]
+    for variant in variants:
+        before = len(server.seen)
+        check_complete(await ask(suite, server.url, tmp_path / "results", **variant), ALL)
+        assert len(server.seen) - before == 30, variant
+    sent = len(server.seen)
+    for variant in variants:
+        check_complete(await ask(suite, server.url, tmp_path / "results", **variant, name="again"), ALL)
+        shutil.rmtree(tmp_path / "results" / "again")
+    await ask(suite, server.url, tmp_path / "results", temperature=0.0, name="zero")
+    assert len(server.seen) == sent
+
+
+async def test_the_same_model_at_another_address_is_another_one(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    async with Server() as other:
+        await ask(suite, server.url, tmp_path / "results")
+        await ask(suite, other.url, tmp_path / "results")
+    assert (len(server.seen), len(other.seen)) == (30, 30)
+
+
+async def test_equal_rows_are_asked_once_and_answered_each(server: Server, tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "suite", 2, 5, again=["Q0-1", "Q1-2", "Q1-2"])
+    gate = Gate()
+    server.default = lambda mark: right_reply(mark).behind(gate)
+    server.on_request = lambda seen: gate.open() if len(server.seen) == 8 else None
+    result = await ask(suite, server.url, tmp_path / "results")
+    assert set(server.counts.values()) == {1}
+    check_lines = [line["choice"] for line in lines(result)]
+    assert check_lines == [right(mark) for mark in [*marks(2, 5), "Q0-1", "Q1-2", "Q1-2"]]
+
+
+async def test_other_settings_under_the_same_name_are_refused_with_what_differs(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    await ask(suite, server.url, tmp_path / "results", name="mine")
+    sent = len(server.seen)
+    with pytest.raises(UsageError, match=r"shots was 0, now 2.*temperature was 0.0, now 1.0"):
+        await ask(suite, server.url, tmp_path / "results", name="mine", shots=2, temperature=1.0)
+    assert len(server.seen) == sent
+
+
+# -- files -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: content[:-20],
+        lambda content: content[: len(content) // 2],
+        lambda content: b"",
+        lambda content: content + b"\0" * 512,
+        lambda content: content + b'{"task": "half',
+    ],
+)
+async def test_a_torn_answers_file_is_written_again_without_asking(
+    server: Server, suite: Path, tmp_path: Path, spoil: Callable[[bytes], bytes]
+) -> None:
+    first = await ask(suite, server.url, tmp_path / "results")
+    answers = first.path / "answers.jsonl"
+    whole = answers.read_bytes()
+    answers.write_bytes(spoil(whole))
+    await ask(suite, server.url, tmp_path / "results")
+    assert answers.read_bytes() == whole
+    assert len(server.seen) == 30
+
+
+@pytest.mark.parametrize("name", ["answers.jsonl", "scores.json"])
+async def test_a_result_file_that_is_gone_is_written_again(
+    server: Server, suite: Path, tmp_path: Path, name: str
+) -> None:
+    first = await ask(suite, server.url, tmp_path / "results")
+    whole = (first.path / name).read_bytes()
+    (first.path / name).unlink()
+    await ask(suite, server.url, tmp_path / "results")
+    assert (first.path / name).read_bytes() == whole
+    assert len(server.seen) == 30
+
+
+async def test_two_runs_fill_one_store_at_the_same_time(server: Server, suite: Path, tmp_path: Path) -> None:
+    server.default = lambda mark: right_reply(mark).after(0.005)
+    halves = (["Task 00*", "Task 01*"], ["Task 01*", "Task 02*"])
+    results = await asyncio.gather(
+        *(ask(suite, server.url, tmp_path / "results", tasks=tasks) for tasks in halves)
+    )
+    assert [result.exit_code for result in results] == [ExitCode.COMPLETE] * 2
+    check_complete(await ask(suite, server.url, tmp_path / "results"), ALL)
+    assert sum(server.counts.values()) <= 40
+
+
+async def test_two_processes_fill_one_store_at_the_same_time(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    results = tmp_path / "results"
+    commands = [
+        run_arguments(suite, server.url, results, "--tasks", tasks)
+        for tasks in ("Task 00*,Task 01*", "Task 01*,Task 02*")
+    ]
+    both = await asyncio.gather(*[ended(process) for process in [await start(*one) for one in commands]])
+    assert [process.code for process in both] == [0, 0], both
+    sent = len(server.seen)
+    check_complete(await ask(suite, server.url, results), ALL)
+    assert len(server.seen) == sent <= 40
+
+
+async def test_a_damaged_store_is_moved_aside_with_a_warning(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    results, notes = tmp_path / "results", Notes()
+    results.mkdir()
+    (results / STORE_NAME).write_bytes(b"\x01\x02\x03" * 999)
+    check_complete(await ask(suite, server.url, results, notes=notes), ALL)
+    assert [line for line in notes.warned if "damaged" in line and "moved" in line]
+    (aside,) = results.glob(f"{STORE_NAME}.damaged-*")
+    assert aside.read_bytes() == b"\x01\x02\x03" * 999
+
+
+async def test_a_store_of_a_newer_version_is_refused_before_anything_is_sent(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    with sqlite3.connect(results / STORE_NAME) as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(UsageError, match="newer"):
+        await ask(suite, server.url, results)
+    assert len(server.seen) == 0
+
+
+def make_read_only(store: Path) -> Callable[[], None]:
+    """SQLite does not write to a file whose header asks for a later version; how to undo it.
+
+    Permissions would not do: they do not bind the superuser, who may run the tests.
+    """
+    content = bytearray(store.read_bytes())
+    was, content[18] = content[18], 9
+    store.write_bytes(content)
+
+    def undo() -> None:
+        now = bytearray(store.read_bytes())
+        now[18] = was
+        store.write_bytes(now)
+
+    return undo
+
+
+async def test_a_read_only_store_is_read_and_new_replies_come_home_later(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    results, notes = tmp_path / "results", Notes()
+    await ask(suite, server.url, results, tasks=["Task 00*"])
+    undo = make_read_only(results / STORE_NAME)
+    check_complete(await ask(suite, server.url, results, notes=notes, name="mine"), ALL)
+    assert set(server.counts.values()) == {1}
+    assert [line for line in notes.warned if "read-only" in line]
+    undo()
+    (results / "mine" / "scores.json").unlink()
+    check_complete(await ask(suite, server.url, results, name="mine"), ALL)
+    check_complete(await ask(suite, server.url, results, name="other"), ALL)  # from the shared store
+    assert set(server.counts.values()) == {1}
+
+
+async def test_a_full_disk_loses_nothing_that_was_answered(
+    server: Server, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, left = ReplyStore.put, 12
+
+    def refuse(store: ReplyStore, request: ChatRequest, got: Reply, *, replace: bool = False) -> None:
+        nonlocal left
+        if len(stored_marks(tmp_path / "results")) >= 10 and left:
+            left -= 1
+            raise StoreError(f"cannot write to {store.path}: database or disk is full")
+        put(store, request, got, replace=replace)
+
+    monkeypatch.setattr(ReplyStore, "put", refuse)
+    server.default = lambda mark: signed(mark).after(0.002)
+    first = await ask(suite, server.url, tmp_path / "results")
+    assert isinstance(first.stopped, IncompleteError)
+    assert "make room" in str(first.stopped)
+    assert set(stored_marks(tmp_path / "results")) == {seen.mark for seen in server.seen}
+    check_complete(await ask(suite, server.url, tmp_path / "results"), ALL)
+    assert set(server.counts.values()) == {1}
+
+
+# -- signals -------------------------------------------------------------------------------
+
+
+async def stop_by(server: Server, suite: Path, results: Path, *signals: signal.Signals) -> tuple[int, str]:
+    """Start the command, answer ten questions, send the signals while eight are in flight.
+
+    After one signal the eight are answered, after two they never are.
+    """
+    gate, in_flight = Gate(), asyncio.Event()
+    server.default = lambda mark: signed(mark) if len(server.seen) <= 10 else signed(mark).behind(gate)
+    server.on_request = lambda seen: in_flight.set() if server.in_flight == 8 and len(server.seen) > 10 else 0
+    process = await start(*run_arguments(suite, server.url, results))
+    assert process.stderr is not None
+    await in_flight.wait()
+    process.send_signal(signals[0])
+    said = ""
+    while "stopping" not in said:
+        said += (await process.stderr.readline()).decode()
+    await asyncio.sleep(0.05)
+    if len(signals) == 1:
+        gate.open()
+    else:
+        process.send_signal(signals[1])
+    async with asyncio.timeout(5):
+        rest = await ended(process)
+    return rest.code, said + rest.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_the_first_signal_drains_and_the_same_command_goes_on(
+    server: Server, suite: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    results = tmp_path / "results"
+    code, said = await stop_by(server, suite, results, number)
+    assert code == 130
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("m3ke: interrupted; every reply is kept")
+    assert "same command" in said.splitlines()[-1]
+    assert len(server.seen) == 18
+    assert sorted(stored_marks(results)) == sorted(seen.mark for seen in server.seen)
+    (answers,) = results.glob("*/answers.jsonl")
+    assert len(answers.read_bytes().splitlines()) == 18
+    server.default = signed
+    check_complete(await ask(suite, server.url, results), ALL)
+    assert set(server.counts.values()) == {1}
+
+
+async def test_the_second_signal_leaves_at_once_and_loses_nothing_that_was_answered(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    results = tmp_path / "results"
+    code, said = await stop_by(server, suite, results, signal.SIGINT, signal.SIGINT)
+    assert code == 130
+    assert "Traceback" not in said
+    answered = stored_marks(results)
+    assert len(answered) == 10
+    server.default = signed
+    check_complete(await ask(suite, server.url, results), ALL)
+    assert all(server.counts[mark] == 1 for mark in answered)
+    assert len(server.seen) == 30 + 8
+
+
+async def test_ten_kills_at_random_moments_cost_only_what_was_in_flight(
+    server: Server, tmp_path: Path
+) -> None:
+    suite, results = write_suite(tmp_path / "suite", 3, 60), tmp_path / "results"
+    rng = random.Random()  # noqa: S311 - any moment will do
+    server.default = lambda mark: signed(mark).after(rng.uniform(0.0, 0.02))
+    asked_in_vain, twice = 0, []
+    for _ in range(10):
+        answered = set(stored_marks(results))
+        before, moment, last = len(server.seen), asyncio.Event(), rng.randint(1, 24)
+
+        def on_request(
+            seen: Seen,
+            answered: set[str] = answered,
+            moment: asyncio.Event = moment,
+            last: int = before + last,
+        ) -> None:
+            if seen.mark in answered:
+                twice.append(seen.mark)
+            if len(server.seen) == last:
+                moment.set()
+
+        server.on_request = on_request
+        process = await start(*run_arguments(suite, server.url, results))
+        died = asyncio.create_task(ended(process))
+        came = asyncio.create_task(moment.wait())
+        await asyncio.wait({died, came}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(rng.uniform(0.0, 0.03))
+        with suppress(ProcessLookupError):
+            process.kill()
+        end = await died
+        came.cancel()
+        assert end.code in (0, -signal.SIGKILL), end
+        now = set(stored_marks(results))
+        assert answered <= now
+        asked_in_vain += len(server.seen) - before - len(now - answered)
+    assert twice == []
+    assert asked_in_vain <= 10 * 8
+
+    before, left = len(server.seen), set(marks(3, 60)) - set(stored_marks(results))
+    final = await ended(await start(*run_arguments(suite, server.url, results, "--json")))
+    assert final.code == 0, final
+    assert sorted(seen.mark for seen in server.seen[before:]) == sorted(left)
+    assert sorted(stored_marks(results)) == sorted(marks(3, 60))
+    mine = await ask(suite, server.url, results)
+    check_complete(mine, marks(3, 60))
+    undisturbed = await ask(suite, server.url, tmp_path / "undisturbed")
+    assert mine.scores.total == undisturbed.scores.total
+    assert unmeasured(mine) == unmeasured(undisturbed)
+    assert orjson.loads(final.out)["scores"]["total"] == orjson.loads(
+        orjson.dumps(undisturbed.scores.total.to_json())
+    )
+
+
+# -- every order of events -------------------------------------------------------------------
+
+_TASKS, _ROWS = 2, 12
+_MARKS = marks(_TASKS, _ROWS)
+
+
+class KillAndResume(RuleBasedStateMachine):
+    """Runs that are cancelled, stopped, and spoilt in any order, against a set of answered questions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.suite = write_suite(self.folder / "suite", _TASKS, _ROWS)
+        self.results = self.folder / "results"
+        self.wire = Wire()
+        self.wire.default = lambda mark: signed(mark).after(0.1 + int(re.sub(r"\D", "", mark)) % 7 / 10)
+        self.patch = pytest.MonkeyPatch()
+        ask_over(self.patch, self.wire)
+        self.answered: set[str] = set()
+
+    def teardown(self) -> None:
+        self.wire.script = {}
+        self._go()
+        self.patch.undo()
+        written = [orjson.loads(line) for line in self._answers().read_bytes().splitlines()]
+        assert [line["choice"] for line in written] == [right(mark) for mark in _MARKS]
+        assert [line["outcome"] for line in written] == ["answered"] * len(_MARKS)
+        shutil.rmtree(self.folder)
+
+    def _answers(self) -> Path:
+        (path,) = self.results.glob("*/answers.jsonl")
+        return path
+
+    def _go(self, *, cancel_after: int | None = None, **options: Any) -> None:
+        """Run; cancelled at its n-th request, that is, without any goodbye."""
+        sent: list[str] = []
+
+        async def main() -> None:
+            task = asyncio.ensure_future(
+                ask(self.suite, "http://test/v1", self.results, timeout=3.0, max_attempts=2, **options)
+            )
+
+            def on_request(seen: Seen) -> None:
+                sent.append(seen.mark)
+                if len(sent) == cancel_after:
+                    asyncio.get_running_loop().call_later(0.25, task.cancel)
+
+            self.wire.on_request = on_request
+            with suppress(asyncio.CancelledError):
+                await task
+
+        fake_time.run(main())
+        assert self.answered.isdisjoint(sent), "an answered question was sent again"
+        now = set(stored_marks(self.results))
+        assert self.answered <= now
+        self.answered = now
+
+    @rule(after=st.integers(1, 20))
+    def killed(self, after: int) -> None:
+        self._go(cancel_after=after)
+
+    @rule(most=st.integers(1, 10))
+    def stopped_by_a_budget(self, most: int) -> None:
+        self._go(max_requests=most)
+
+    @rule(mark=st.sampled_from(_MARKS), act=st.sampled_from([HANG, RESET, error(500), error(429)]))
+    def a_question_fails(self, mark: str, act: Act) -> None:
+        self.wire.script[mark] = [act]
+
+    @rule()
+    def the_server_recovers(self) -> None:
+        self.wire.script = {}
+
+    @rule()
+    def runs_to_its_end(self) -> None:
+        self._go()
+        assert set(_MARKS) - set(self.wire.script) <= self.answered
+
+    @precondition(lambda self: any(self.results.glob("*/answers.jsonl")))
+    @rule(share=st.floats(0, 1))
+    def the_answers_are_torn(self, share: float) -> None:
+        content = self._answers().read_bytes()
+        self._answers().write_bytes(content[: int(len(content) * share)])
+
+    @invariant()
+    def every_answered_question_is_stored_once(self) -> None:
+        stored = stored_marks(self.results)
+        assert len(stored) == len(set(stored))
+        assert set(stored) == self.answered
+
+
+KillAndResume.TestCase.settings = hypothesis_settings(max_examples=15, stateful_step_count=8, deadline=None)
+test_any_order_of_kills_stops_and_failures_ends_in_the_same_answers = KillAndResume.TestCase
