@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.clauses import NEGATIVE
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
+from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.rules import Says
 from m3ke_async.extraction.texts import OptionTexts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_ALL = re.compile(
-    r"(?:以上|上述|前三[项者个])?(?:选项|各项|三[项者])?(?:全部|全|都|均|皆|三[项者])+(?:是|对|正确|属于|包括|可以?|有)*[。.]?\Z|全部|all (?:of )?the above|all of (?:these|them)|ABC",
+_ALL = Pattern(
+    r"(?:以上|上述|前三[项者个])?(?:选项|各项|三[项者])?"
+    r"(?:全部|全|都|均|皆|三[项者])+(?:是|对|正确|属于|包括|可以?|有)*[。.]?\Z|全部"
+    r"|all (?:of )?the above|all of (?:these|them)|ABC",
     re.IGNORECASE,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.rules import MENTION, Cued, Hit, Place, Rule, Says, placed
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from m3ke_async.extraction.mentions import Mention, Shape
 
 #: Signs that the question asks for what does not hold, or that a clause speaks of it.
-NEGATIVE = re.compile(
+NEGATIVE = Pattern(
     r"不正确|错误|不属于|不是|不能|不可能|不符合|有误|不恰当|不包括|不当|不合|不对|不准确|不会|无关|不包含|不需要|不应|不得|不可"
     r"|不存在|不同于|除外|不成立|不适|不宜|不享有|不具|没有|不在|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非"
     r"|\bexcept\b|\b(?:is|are|was|were|does|do|did|can|could|has|have|would|should|will|must)\s?n[o'’]t\b"
@@ -22,35 +23,36 @@ NEGATIVE = re.compile(
     r"|\bfalse\b|\bincorrect|\bleast\b|\buntrue|\bwrong",
     re.IGNORECASE,
 )
-_POSITIVE = re.compile(r"(?<!不)正确|(?<!不)符合|对的|成立|\bcorrect|\btrue\b|\bright\b")
+_POSITIVE = Pattern(r"(?<!不)正确|(?<!不)符合|对的|成立|\bcorrect|\btrue\b|\bright\b")
 _PAUSE = "，,。；;\n"
-_CLAUSE_START = re.compile(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTALL)
+_CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTALL)
 #: Words before a statement, in its clause, that take it back.
-_UNSURE_BEFORE = re.compile(
+_UNSURE_BEFORE = Pattern(
     r"如果|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|同学|误选|误认|错选|例如|比如|格式|其他|其余|另外"
     r"|if\b(?<![a-z]if)|suppose|might|whether|why\b|for example|such as|other|not\b|n't\b|is it\b"
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|并非\Z|未必(?:是)?\Z"
 )
 #: Words after a mention that take the statement back.
-_UNSURE_AFTER = re.compile(
+_UNSURE_AFTER = Pattern(
     rf"\s{{0,2}}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"
     rf"|(?:is|are) (?:wrong|incorrect|false|not))|[^{MENTION}。；;\n]{{0,6}}[吗？?]"
 )
-_RETRACT = re.compile(
+_RETRACT = Pattern(
     r"(?:\A|[。！!？?\n，,…—\-.\s])(?:不对|不[，,]|错了|等等|等一下|更正|纠正|修正|重新|抱歉|口误|哦|但?仔细|但?再(?:想|看)|但?后来"
-    r"|不过(?:仔细|再)|wait|actually|no,|correction|sorry|oops|hmm|hold on|on second thought|let me re|i made|my mistake|scratch that)"
+    r"|不过(?:仔细|再)|wait|actually|no,|correction|sorry|oops|hmm|hold on|on second thought"
+    r"|let me re|i made|my mistake|scratch that)"
     r"|改为|改选|更正为|修改为|应改"
 )
-_SENTENCE_END = re.compile(r"[。；;\n!！?？]|\.\s")
+_SENTENCE_END = Pattern(r"[。；;\n!！?？]|\.\s")
 #: All that may stand between the end of a sentence and a predicate that is still about its subject.
-_SUBJECT = re.compile(
+_SUBJECT = Pattern(
     r"[。.；;\n!！?？,，:：(（\s但而因此所以故可见即这该此它其个一种说法观点选项表述叙描陈是也都均皆并显然为明]{0,16}"
     r"(?:(?:the|this|that|it|statement|option|is|are|also)\s){0,4}\Z"
 )
 #: What only seems to hold.
-_SEEMING = re.compile(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
-_NEVER, _NEGATED, _LINE_END = (re.compile(pattern) for pattern in ("(?!)", r"[不非没未]|not\b|n't", "\n"))
-_LATIN = re.compile(r"[a-z][a-z']")
+_SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
+_NEVER, _NEGATED, _LINE_END = (Pattern(pattern) for pattern in ("(?!)", r"[不非没未]|not\b|n't", "\n"))
+_LATIN = Pattern(r"[a-z][a-z']")
 #: What settles a mention, even after a word on whether it holds.
 _FIRM = (Says.ANSWER, Says.LIKELY, Says.REJECT)
 #: The characters on which cues before a mention end; most mentions have none of them before them.
@@ -66,7 +68,7 @@ _SPOILS = dict.fromkeys(Says, _NEVER) | {
     Says.TICK: _LINE_END,
     Says.CROSS: _LINE_END,
 }
-_TOPIC = re.compile(r"\s{0,3}[:：,，]")
+_TOPIC = Pattern(r"\s{0,3}[:：,，]")
 #: How far back a cue is looked for, and how far on a predicate.
 _BACK, _ON = 100, 80
 #: Stands for more text after the stretch that a rule sees.
@@ -96,8 +98,8 @@ class Grammar:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.names = frozenset(rule.name for rule in rules)
-        self._whole = [(rule, re.compile(rf"(?:{rule.pattern})\Z")) for rule in placed(rules, Place.WHOLE)]
-        self._start = [(rule, re.compile(rule.pattern)) for rule in placed(rules, Place.START)]
+        self._whole = [(rule, Pattern(rf"(?:{rule.pattern})\Z")) for rule in placed(rules, Place.WHOLE)]
+        self._start = [(rule, Pattern(rule.pattern)) for rule in placed(rules, Place.START)]
         self._before = Cued(placed(rules, Place.BEFORE, latin=False))
         self._before_latin = Cued(placed(rules, Place.BEFORE, latin=True), words=True)
         after, latin = placed(rules, Place.AFTER, latin=False), placed(rules, Place.AFTER, latin=True)

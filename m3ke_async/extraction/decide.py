@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.clauses import Event, is_retracted
 from m3ke_async.extraction.mentions import LETTERS, Mention
+from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.rules import Says
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SHARE = re.compile(r"[\s:：=|（(\"'是为约)]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})\s?(%?)")
+_SHARE = Pattern(r"[\s:：=|（(\"'是为约)]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})\s?(%?)")
 _STATED = (Says.ANSWER, Says.LIKELY)
 
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.noise import is_noise
+from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.rules import BARE, TOLD
 
 if TYPE_CHECKING:
@@ -16,21 +17,23 @@ if TYPE_CHECKING:
 LETTERS = "ABCD"
 
 _WORD = "A-Za-z0-9_\u00c0-\u024f\u0370-\u04ff"
-_STANDING = re.compile(
+_STANDING = Pattern(
     rf"[A-Ha-d](?<![{_WORD}].)(?<![A-Za-z]['’].)"
     rf"(?:(?<=[A-H])(?![{_WORD}]|['’][a-z])|(?<=[A-D])[A-D]{{1,3}}(?![{_WORD}]|['’][a-z])"
     rf"|(?<=[选项择案为是:：>{{\"(（ ][a-d])(?![{_WORD}'’]|\.\w|\s[a-z\u00c0-\u024f]))"
 )
-_LOWER_CUE = re.compile(
-    r"(?:选项?|选择|答案[是为应该选：: ]{0,6}|ans[.:]|(?:answer|option|choice)(?: is|:| is:)?|boxed\{|<answer>|^)"
+_LOWER_CUE = Pattern(
+    r"(?:选项?|选择|答案[是为应该选：: ]{0,6}|ans[.:]|(?:answer|option|choice)(?: is|:| is:)?|boxed\{"
+    r"|<answer>|^)"
     r"[\s(（\"{]{0,3}\Z",
     re.IGNORECASE,
 )
-_LOWER_LEAD = re.compile(r"[\W_]{0,4}([a-d])(?=[)）.:：、，,\n]|[\W_]{0,4}\Z)")
-_JOINT = re.compile(
-    r"\s{0,3}(?:[、/&+;；|]|和|与|及|以及|或者?|还是|跟|同|[ \u3000]{1,2}|(?:[,，]\s{0,2})?(?:and|or)\b|[,，](?:和|或|以及)?)\s{0,3}"
+_LOWER_LEAD = Pattern(r"[\W_]{0,4}([a-d])(?=[)）.:：、，,\n]|[\W_]{0,4}\Z)")
+_JOINT = Pattern(
+    r"\s{0,3}(?:[、/&+;；|]|和|与|及|以及|或者?|还是|跟|同|[ \u3000]{1,2}"
+    r"|(?:[,，]\s{0,2})?(?:and|or)\b|[,，](?:和|或|以及)?)\s{0,3}"
 )
-_COMMA_GOES_ON = re.compile(
+_COMMA_GOES_ON = Pattern(
     r"\s{0,3}(?:[、,，/&;；.。!！)）\]】\n<]|和|与|及|以及|或|and\b|or\b|都|均|皆|全|两|二|三|四|are\b|\Z)"
 )
 _OPEN = "([（{【「『《<“\"'‘〔〈"
@@ -39,7 +42,7 @@ _CLOSE = ")]）}】」』》>”\"'’〕〉"
 _WORDS_BEFORE = ("选择项", "选项", "options", "option", "choices", "choice", "statement")
 _WORDS_AFTER = ("这个选项", "这一选项", "个选项", "选项", "这一项", "这项", "项", " option", " choice")
 _ENDS_BEFORE = frozenset(word[-1] for word in _WORDS_BEFORE) | {" "}
-_HEADING = re.compile(r"\s{0,2}[.．、:：)）]|\s?[,，-]\s?(?=\S)")
+_HEADING = Pattern(r"\s{0,2}[.．、:：)）]|\s?[,，-]\s?(?=\S)")
 _BULLETS = " -*•·>#\t"
 _LINE_START = frozenset(_BULLETS + "\n")
 _LIST_BEFORE = frozenset("选案是为:：择项除】]>{(（,，。；;、了以故\n")

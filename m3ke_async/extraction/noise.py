@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from m3ke_async.extraction.patterns import Pattern
 
 if TYPE_CHECKING:
     from m3ke_async.extraction.asked import Asked
@@ -13,21 +14,22 @@ _FREE = frozenset(("", *".、:：)）。，,；;\n!！]】”\"'’」』}?？")
 _STOPS = frozenset("项选案是为与和或答择以及：、，。；（）“”")
 
 _NAMES_BEFORE = (
-    "维生素 维他命 集合 矩阵 事件 命题 向量 直线 线段 平面 基因 类型 血型 列车 音节 肝炎 甲型 点 角 图 vitamin hepatitis plan grade"
-    " group class team phase stage figure section event matrix type variable process ∠ △ ∩ ∪ ∈ ∉ ⊂ ⊆ × · ^ \\ +"
+    "维生素 维他命 集合 矩阵 事件 命题 向量 直线 线段 平面 基因 类型 血型 列车 音节 肝炎 甲型 点 角 图"
+    " vitamin hepatitis plan grade"
+    " group class team phase stage figure section event matrix type variable process"
+    " ∠ △ ∩ ∪ ∈ ∉ ⊂ ⊆ × · ^ \\ +"
 )
 _BEFORE = tuple(_NAMES_BEFORE.split())
 _BEFORE_ENDS = frozenset(name[-1] for name in _BEFORE) | frozenset(name[-1].upper() for name in _BEFORE)
 _NAMES_AFTER = (
-    "公司 银行 超 语言 型 细胞 股 市 区 县 级 座 栋 队 组 班 国 厂 企业 村 校 君 某 地 站 城 省 酒店 轮 船 车 点 物质 元素 淋巴"
+    "公司 银行 超 语言 型 细胞 股 市 区 县 级 座 栋 队 组 班 国 厂 企业 村 校 君 某 地 站 城 省 酒店"
+    " 轮 船 车 点 物质 元素 淋巴"
     " 链 波 楼 字 音 大调 小调 面 端 角 集 罩杯 罗 女士 先生 盘 柱 栏 列"
 )
 _AFTER = tuple(_NAMES_AFTER.split())
-_FORMULA = re.compile(
-    r"\s?(?:[=∩∪∈∉⊂⊆^×·≠≤≥+]|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt])"
-)
+_FORMULA = Pattern(r"\s?(?:[=∩∪∈∉⊂⊆^×·≠≤≥+]|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt])")
 #: An English word after the letter makes it an article or a name, unless the word speaks of an option.
-_ENGLISH = re.compile(
+_ENGLISH = Pattern(
     r"\s(?!(?:is|are|was|were|and|or|nor|as|because|since|has|have|can|cannot|seems?|looks?|would|contradicts?|states?"
     r"|describes?|correctly|incorrectly|wrong|right|correct|incorrect|true|false|too|only|also|does|do|could|should|must"
     r"|might|may|fits?|best|match(?:es)?|option|choice|instead|alone|not|but|for|in|with|which|that|here|based|explanation"

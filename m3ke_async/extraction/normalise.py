@@ -6,18 +6,22 @@ one for one and markup is overwritten with spaces.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import cache
+from typing import TYPE_CHECKING
 
+from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.traditional import SIMPLIFIED
 
-_INVISIBLE = re.compile(
+if TYPE_CHECKING:
+    import re
+
+_INVISIBLE = Pattern(
     "[\u00ad\u0300-\u036f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u20d0-\u20ff\ufe00-\ufe0f\ufeff"
     "\U000e0000-\U000e01ef]"
 )
 #: What the table below may exchange; ASCII, simplified Chinese and usual punctuation are left alone.
-_SPECIAL = re.compile(
+_SPECIAL = Pattern(
     "[\u00a0\u0130\u0370-\u04ff\u1680-\u1fff\u2000-\u200a\u2028\u2029\u2100-\u214f\u2460-\u24ff\u3000\u3200-\u33ff"
     "\ue000-\uf8ff\uff01\uff0e-\uff19\uff1d-\uff5e\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff"
     + "".join(SIMPLIFIED)
@@ -26,7 +30,7 @@ _SPECIAL = re.compile(
 _KEPT = "，：（）；"
 _CYRILLIC_AND_GREEK = dict(zip("АВСЕΑΒΕ", "ABCEABE", strict=True))
 #: Each mark begins with one of a few characters, so that all else is passed over at once.
-_MARKUP = re.compile(
+_MARKUP = Pattern(
     r"[\\$&<*`~_](?:(?<=[*`~])|(?<=\$)(?:[^$\n]{1,200}\$)?"
     r"|(?<=\\)(?:\([^\n]{1,200}?\\\)|[()\[\],;!: ]|n(?![a-z])"
     r"|(?:text(?:bf|it|rm|sf|tt)?|math(?:rm|bf|sf|tt|it|cal)|mbox|boldsymbol|bf|rm|displaystyle|q?quad|left|right)(?![a-z]))"
@@ -35,7 +39,7 @@ _MARKUP = re.compile(
     r"|(?<![A-Za-z0-9]_)(?<=_)|(?<=_)(?![A-Za-z0-9]))"
 )
 _ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&apos;": "'"}
-_FORMULA = re.compile(r"(?!.{0,200}boxed)(?=.{0,200}[\\^_=|<>∩∪∈])")
+_FORMULA = Pattern(r"(?!.{0,200}boxed)(?=.{0,200}[\\^_=|<>∩∪∈])")
 _LINE_ENDS = ("\\n", "<br", "</p", "</li", "</div", "</tr")
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING
+
+from m3ke_async.extraction.patterns import Pattern
+
+if TYPE_CHECKING:
+    import re
 
 #: A letter that is not part of a Latin word or a number.
-_INDICATOR = re.compile(r"(?<![A-Za-z0-9])[A-D](?![A-Za-z0-9])")
+_INDICATOR = Pattern(r"(?<![A-Za-z0-9])[A-D](?![A-Za-z0-9])")
 #: The longest reply that `strict` reads; longer ones are explanations, which it does not judge.
 SHORT = 40
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.extraction.clauses import Grammar
 from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, odds, picked, statement, verdict
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
+from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import answers_question, is_weak, near
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from m3ke_async.extraction.rules import Rule
 
 #: Where a reply runs on into another question or another speaker's turn.
-_CUT = re.compile(
+_CUT = Pattern(
     r"[\n题问<](?:(?<=[A-H]题)目|(?<=[A-H]问)题\s?[:：]"
     r"|(?<=\n)\s{0,4}(?:[【\[]?(?:题目|问题|下一题|例题|例\d)[】\]]?\s?[:：]|[【\[](?:题目|问题|下一题|例\d?)[】\]]"
     r"|第\d{1,3}题\s?[:：]|(?:question\s?\d{0,3}|q\d{0,3}|用户|user|human|提问|instruction|请你回答)\s?[:：]"
@@ -33,7 +34,7 @@ _CUT = re.compile(
 #: The longest reply in which a bare letter, without brackets or words, is not a name of some quantity.
 _SHORT = 80
 #: After the only letter of a reply: a question back, or a heading without its text.
-_ASKING = re.compile(r"[^。！!\n]{0,12}[吗呢?？]|[:：]\s{0,4}\Z")
+_ASKING = Pattern(r"[^。！!\n]{0,12}[吗呢?？]|[:：]\s{0,4}\Z")
 
 
 class Reader:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from m3ke_async.extraction.patterns import Pattern
+
 _NAME = r"(?:[a-z]{1,12}[:_])?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|inner_monologue)"
 _END = r"(?:\|?>|&gt;|(?=\s{0,4}\n))"
 _CHANNEL = r"\|channel\|>\s?(?:{})[^<\n]{{0,40}}<\|message\|>"
 #: Each tag begins with one of a few characters, so that all else is passed over at once.
-_TAG = re.compile(
+_TAG = Pattern(
     r"[<`\[◁&](?=[|/a-z]|(?<=`)`{0,2}\s?<)(?:"
     rf"(?P<open>(?:(?<=<)\|?|(?<=&)lt;){_NAME}{_END}|(?<=\[){_NAME}\]|(?<=◁){_NAME}▷"
     rf"|(?<=<)(?:\|begin_of_thought\|>|{_CHANNEL.format('analysis|commentary')}))"

@@ -8,10 +8,11 @@ takes linear time.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, NamedTuple
+
+from m3ke_async.extraction.patterns import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -111,8 +112,8 @@ class Cued:
         """Prepare the rules; `words` are Latin cues, which begin at the edge of a word."""
         rules = tuple(rules)
         joined = "|".join(rule.pattern for rule in rules) or "(?!)"
-        self._any = re.compile(rf"\b(?:{joined})" if words else joined)
-        self._each = [(rule, re.compile(rule.pattern)) for rule in rules]
+        self._any = Pattern(rf"\b(?:{joined})" if words else joined)
+        self._each = [(rule, Pattern(rule.pattern)) for rule in rules]
 
     def first(self, text: str, start: int, end: int) -> Hit | None:
         """The leftmost match between the two places; of several there, the table's first."""

@@ -143,7 +143,8 @@ RULES: tuple[Rule, ...] = (
         "answer, choice, option with its verb or colon",
         "answer|choice|option|solution|conclusion|ans|response",
         rf"s?(?:[^{MENTION}.\n?!]{{0,80}}?\b(?:is|be|are|was)\b|[^{MENTION}.\n?!:]{{0,30}}:|\.)?"
-        r"(?:\s(?:the|clearly|definitely|likely|probably|therefore|thus|most likely|indeed|simply|obviously|letter))?"
+        r"(?:\s(?:the|clearly|definitely|likely|probably|therefore|thus|most likely"
+        r"|indeed|simply|obviously|letter))?"
         r"[\s:=\"'(>\]】）)-]{0,8}@",
         "The correct answer to this question is (B), for A is a port.",
         "The answer is not B, for A is a port.",
@@ -165,8 +166,8 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.LIKELY,
         "so, therefore, it is, must be",
-        "so|thus|therefore|hence|it is|it's|must be|should be|would be|left with|leaves|leaving|refers to|conclude"
-        "|conclude that|false is|true is|correct is|right is|wrong is|statement is|one is",
+        "so|thus|therefore|hence|it is|it's|must be|should be|would be|left with|leaves|leaving|refers to"
+        "|conclude|conclude that|false is|true is|correct is|right is|wrong is|statement is|one is",
         r"(?: us)?(?: only)?(?: with)?[,:\s]{1,3}(?:(?:it is|it's|the|only|is|it must be)\s)?@",
         "A is a port, so it must be B",
         "A is a port, is it B",
@@ -188,8 +189,10 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.ANSWER,
         "answer in other languages",
-        "respuesta|réponse|antwort|resposta|risposta|ответ|정답|답|đáp án|jawaban|odpowiedź|antwoord|正解|答え",
-        rf"[^{MENTION}.\n?!。]{{0,40}}?(?:\b(?:es|est|ist|è|é|adalah|jest|là)\b|[:：は은는이])\s?(?:la |le |l'|die |der |das |a )?"
+        "respuesta|réponse|antwort|resposta|risposta|ответ|정답|답|đáp án|jawaban|odpowiedź|antwoord"
+        "|正解|答え",
+        rf"[^{MENTION}.\n?!。]{{0,40}}?(?:\b(?:es|est|ist|è|é|adalah|jest|là)\b|[:：は은는이])\s?"
+        r"(?:la |le |l'|die |der |das |a )?"
         r"(?:opción |lettre |letra |opção |lettera )?@",
         "La respuesta correcta es la B, A no.",
         "La respuesta no tiene la B, A no.",
@@ -346,8 +349,8 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.REJECT,
         "excluded by name, English",
-        "not|neither|nor|rule out|rules out|ruled out|ruling out|eliminate|eliminates|eliminated|eliminating|exclude|excludes"
-        "|excluded|excluding|rather than|instead of|discard|discarding|reject|rejecting",
+        "not|neither|nor|rule out|rules out|ruled out|ruling out|eliminate|eliminates|eliminated|eliminating"
+        "|exclude|excludes|excluded|excluding|rather than|instead of|discard|discarding|reject|rejecting",
         r"\s(?:either |both )?@",
         "We can rule out A, C and D",
         "We can look at A, C and D",
@@ -373,7 +376,8 @@ RULES: tuple[Rule, ...] = (
         "the option, then that it is the answer, English",
         "is|would be|must be|seems|appears",
         r"(?: to be)?(?: clearly| therefore| thus)?(?: the| my| our)?"
-        r"(?: most| single| only| one)?(?: correct| right| best| final| proper| appropriate| suitable| accurate| likely)*"
+        r"(?: most| single| only| one)?(?: correct| right| best| final| proper| appropriate"
+        r"| suitable| accurate| likely)*"
         r" (?:answer|choice|option|solution)\b",
         "B is the right answer, A is a port",
         "B is not the right answer, A is a port",
@@ -386,7 +390,8 @@ RULES: tuple[Rule, ...] = (
         Says.ANSWER,
         "a note beside a listed option that it is the answer",
         r"←|⬅|\(|（|<-|<--",
-        r"[ —-]{0,3}(?:此为|这是|this is )?(?:正确答案|正确选项|正解|答案|本题答案|the correct answer|correct answer|answer)",
+        r"[ —-]{0,3}(?:此为|这是|this is )?(?:正确答案|正确选项|正解|答案|本题答案"
+        r"|the correct answer|correct answer|answer)",
         "A. 上海\nB. 北京 ← 正确答案\nC. 广州\nD. 西安",
         "A. 上海\nB. 北京 ← 直辖市\nC. 广州\nD. 西安",
         reach=3,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.mentions import LETTERS, Mention, joined
+from m3ke_async.extraction.patterns import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,8 +45,8 @@ _NUMBERS |= {
 _MOST = 64
 #: The longest reply in which what tells an option from the others may stand for it.
 _SHORT = 60
-_ARTICLE = re.compile(r"\A\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
-_PLACE = re.compile(
+_ARTICLE = Pattern(r"\A\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
+_PLACE = Pattern(
     r"(倒数)?第\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
     r"|(最后|首)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
     r"|选项\s?([一二三四1-4])(?!\d)"
@@ -139,12 +139,20 @@ def _stems(dense: Mapping[str, str]) -> dict[str, str]:
     texts = list(dense.values())
     if len(texts) < 3:
         return {}
-    before = len(commonprefix(texts))
-    after = len(commonprefix([text[before:][::-1] for text in texts]))
+    before = _shared(texts)
+    after = _shared([text[before:][::-1] for text in texts])
     if before + after < 1:
         return {}
     stems = {letter: text[before : len(text) - after] for letter, text in dense.items()}
     return stems if all(stem.isdigit() or len(stem) > 1 for stem in stems.values()) else {}
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """How many characters all of them begin with."""
+    return next(
+        (place for place, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1),
+        min(len(text) for text in texts),
+    )
 
 
 def _apart(text: str, start: int, end: int) -> bool:
@@ -178,7 +186,7 @@ def answers_question(text: str, mentions: Sequence[Mention], question: str) -> M
     return next(iter(found.values())) if len(found) == 1 and len(next(iter(found))) == 1 else None
 
 
-_CLAUSE = re.compile(r"[^。！!？?\n；;，,]{1,40}")
+_CLAUSE = Pattern(r"[^。！!？?\n；;，,]{1,40}")
 #: How many words or characters in a row make a repetition of the question.
 _RUN = 4
 
@@ -188,8 +196,8 @@ def is_weak(text: str) -> bool:
     return len(text) < 2 or all(char.isdigit() or char in "./%+-()" for char in text)
 
 
-_SENTENCE = re.compile(r"[^。！!？?\n；;]{1,240}")
-_CONCLUDES = re.compile(r"答案|因此|所以|故|综上|应|可见|therefore|answer|thus|hence|\bso\b", re.IGNORECASE)
+_SENTENCE = Pattern(r"[^。！!？?\n；;]{1,240}")
+_CONCLUDES = Pattern(r"答案|因此|所以|故|综上|应|可见|therefore|answer|thus|hence|\bso\b", re.IGNORECASE)
 #: The least share of an option's pairs of characters that a sentence must hold to mean the option.
 _ENOUGH = 0.5
 
@@ -219,7 +227,7 @@ def near(text: str, options: OptionTexts) -> tuple[str, int, int] | None:
     return (meant[0], *chosen.span()) if len(meant) == 1 else None
 
 
-_TOKEN = re.compile(r"\d+(?:\.\d+)?|[a-z]+|[^\W\da-z_]")
+_TOKEN = Pattern(r"\d+(?:\.\d+)?|[a-z]+|[^\W\da-z_]")
 
 
 def _features(dense: str) -> frozenset[str]:

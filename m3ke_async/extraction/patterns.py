@@ -1,0 +1,36 @@
+"""Patterns that are compiled on first use, so that importing the rules costs next to nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_METHODS = ("findall", "finditer", "fullmatch", "match", "search", "sub")
+
+
+class Pattern:
+    """A regular expression with the methods of `re.Pattern`, compiled when the first one is asked for."""
+
+    __slots__ = ("_flags", "_source", *_METHODS)
+
+    findall: Callable[..., list[str]]
+    finditer: Callable[..., Iterator[re.Match[str]]]
+    fullmatch: Callable[..., re.Match[str] | None]
+    match: Callable[..., re.Match[str] | None]
+    search: Callable[..., re.Match[str] | None]
+    sub: Callable[..., str]
+
+    def __init__(self, source: str, flags: int = 0) -> None:
+        self._source, self._flags = source, flags
+
+    def __getattr__(self, name: str) -> object:
+        """Compile, and keep the methods, so that this is called once."""
+        if name not in _METHODS:
+            raise AttributeError(name)
+        compiled = re.compile(self._source, self._flags)
+        for method in _METHODS:
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)
