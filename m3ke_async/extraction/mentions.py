@@ -188,8 +188,11 @@ def _skip_on(text: str, place: int) -> int:
     return place
 
 
-def listed(mentions: Sequence[Mention]) -> set[int]:
-    """Which of the mentions only list the options: headings that run on from A, three or to the end."""
+def listed(mentions: Sequence[Mention], *, complete: bool) -> set[int]:
+    """Which of the mentions only list the options: headings that run on from A, three or to the end.
+
+    In a reply that broke off, one heading on a later line may be the beginning of a list.
+    """
     places: set[int] = set()
     chain: list[int] = []
     for place, mention in enumerate([*mentions, None]):
@@ -203,7 +206,9 @@ def listed(mentions: Sequence[Mention]) -> set[int]:
         if goes_on:
             chain.append(place)
         elif mention is None or (mention.heading and mention.letters == "A"):
-            if len(chain) >= 3 or (len(chain) == 2 and chain[-1] == len(mentions) - 1):
+            at_end = chain[-1:] == [len(mentions) - 1]
+            broke_off = at_end and not complete and mentions[chain[0]].opens and mentions[chain[0]].start > 0
+            if len(chain) >= 3 or (len(chain) == 2 and at_end) or broke_off:
                 places.update(chain)
             chain = [place]
     return places

@@ -95,7 +95,7 @@ class Reader:
             likeliest = odds(text, mentions)
             if likeliest.letters:
                 return likeliest
-        echoed = listed(mentions) if len(mentions) > 1 else set()
+        echoed = listed(mentions, complete=complete)
         stated = self._grammar.stated(form, mentions, echoed, asked)
         pick = statement(form.text, list(stated.values()))
         if pick.letters and not named >= set(LETTERS):
@@ -105,7 +105,7 @@ class Reader:
             against = contradicts(pick, events, asked.fits)
             return pick._replace(letters="".join(sorted({*pick.letters, *against}))) if against else pick
         pick = self._verdict(events, asked)
-        if pick.letters:
+        if pick.letters and (complete or _is_through(pick, events)):
             return pick
         judged = {letter for event in events for letter in event.letters}
         if complete and len(named) == 1 and not judged and "single" in self._names:
@@ -123,6 +123,12 @@ class Reader:
             if every and every not in pick.letters:
                 return pick._replace(letters=every, rule="all-of-them")
         return pick
+
+
+def _is_through(pick: Pick, events: Sequence[Event]) -> bool:
+    """Whether a reply that broke off had judged every option, or every other one than the one left."""
+    judged = {letter for event in events for letter in event.letters}
+    return pick.rule != "elimination" and judged >= set(LETTERS)
 
 
 def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:

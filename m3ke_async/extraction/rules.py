@@ -94,7 +94,7 @@ class Rule:
 
 
 def _marked(pattern: str) -> str:
-    return pattern.replace("@", f"[{MENTION}]").replace("§", TOLD)
+    return pattern.replace("@]", f"{MENTION}]").replace("@", f"[{MENTION}]").replace("§", TOLD)
 
 
 class Hit(NamedTuple):

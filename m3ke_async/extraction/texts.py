@@ -43,6 +43,7 @@ _NUMBERS |= {
 }
 #: The most places at which one option's text is looked for in a reply.
 _MOST = 64
+_SPLIT = Pattern(r"[0-9.]{2}|[a-z]{2}")
 #: The longest reply in which what tells an option from the others may stand for it.
 _SHORT = 60
 _ARTICLE = Pattern(r"\A\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
@@ -140,7 +141,12 @@ def _stems(dense: Mapping[str, str]) -> dict[str, str]:
     if len(texts) < 3:
         return {}
     before = _shared(texts)
-    after = _shared([text[before:][::-1] for text in texts])
+    while before and _SPLIT.match(texts[0], before - 1):
+        before -= 1
+    backwards = [text[before:][::-1] for text in texts]
+    after = _shared(backwards)
+    while after and _SPLIT.match(backwards[0], after - 1):
+        after -= 1
     if before + after < 1:
         return {}
     stems = {letter: text[before : len(text) - after] for letter, text in dense.items()}
