@@ -88,8 +88,7 @@ class Backlog:
         Args:
             own: the lane of the worker.
             now: the time.
-            room: as many questions may wait before no new one is begun; what is owed again
-                then shows that new ones would only add to it.
+            room: as many questions may wait before no new one is begun.
         """
         due = self.due()
         if due is not None and due <= now:

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 #: connections are not opened at once. A timer under 2 ms would spin on uvloop.
 _RAMP, _RAMP_SECONDS = 64, 0.005
 
+#: So many questions may wait for another try, or as many as are asked at once, before no new
+#: one is begun: what is owed again then shows that new ones would only add to it.
+_ROOM = 64
+
 #: A provider that asks for a longer wait than this many seconds stops the run, resumably.
 MAX_WAIT = 600.0
 
@@ -213,7 +217,7 @@ class Engine:
                 break
             job = self._take(None)
             if not isinstance(job, Job):
-                again = _RAMP_SECONDS if job is Pause.PAUSE else self._until_due()
+                again = 0.0 if job is Pause.PAUSE else self._until_due()
                 break
             endpoint.begin(self._loop.time())
             self._workers.add(self._loop.create_task(self._work(job, endpoint)))
@@ -245,12 +249,16 @@ class Engine:
 
     def _take(self, own: Lane[Ask | None] | None) -> Job | Pause | None:
         """The next question for a worker, as far as the run goes on."""
-        if self._stop is not None or self._check_budget():
+        if self._stop is not None:
             return None
         if self._probing and self._backlog.open > self._backlog.waiting:
             return None  # the first question is on its way, alone
-        room = 1 if self._probing else sum(endpoint.concurrency.limit for endpoint in self._endpoints)
-        return self._backlog.take(own, self._loop.time(), room=room)
+        limit = sum(endpoint.concurrency.limit for endpoint in self._endpoints)
+        room = 1 if self._probing else max(_ROOM, limit)
+        job = self._backlog.take(own, self._loop.time(), room=room)
+        if isinstance(job, Job) and self._check_budget():
+            return None  # asked last, since a limit stops only a run that has something left
+        return job
 
     def _check_budget(self) -> bool:
         """Stop the run when its budget is used up."""

@@ -55,9 +55,14 @@ _PASS = 64
 
 
 class InterruptedRunError(IncompleteError):
-    """The user stopped the run; the same command goes on."""
+    """The user stopped the run; the same command goes on.
+
+    Attributes:
+        at_once: whether the user asked twice, and does not wait for result files either.
+    """
 
     exit_code = ExitCode.INTERRUPTED
+    at_once = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,9 +306,15 @@ async def run(
             await _ask(session, store, price=price, signals=signals)
         except UsageError:
             raise
+        except InterruptedRunError as error:
+            if error.at_once:
+                raise
+            stopped = error
         except M3keError as error:
             stopped = error
         scores = write_results(evaluation, store, directory)
+    if isinstance(stopped, IncompleteError) and not scores.total.incomplete:
+        stopped = None  # what was in flight at the limit was all that was left
     session.record("stopped" if stopped else "incomplete" if scores.total.incomplete else "complete", stopped)
     return RunResult(directory.path, scores, before + tally.ledger, price, stopped)
 
@@ -560,6 +571,7 @@ def _owed(
 def _signals(engine: Engine, display: Display, tally: Tally) -> Iterator[None]:
     """The first Ctrl-C or SIGTERM drains; the second leaves at once."""
     loop = asyncio.get_running_loop()
+    reason = InterruptedRunError("interrupted; every reply is kept, and the same command goes on")
     seen = 0
 
     def on_signal() -> None:
@@ -570,8 +582,9 @@ def _signals(engine: Engine, display: Display, tally: Tally) -> Iterator[None]:
                 f"stopping: waiting for {tally.in_flight} requests in flight (once more to leave at once); "
                 "every reply is kept"
             )
-            engine.stop(InterruptedRunError("interrupted; every reply is kept, and the same command goes on"))
+            engine.stop(reason)
         else:
+            reason.at_once = True
             engine.abort()
 
     watched = (signal.SIGINT, signal.SIGTERM)
