@@ -99,30 +99,45 @@ def _allow_sockets(wanted: int) -> None:
 async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Display) -> bool:
     """Look at each server's list of models before anything is paid.
 
+    A server that cannot be reached is left out where another one can.
+
     Returns:
         Whether every list names the model: then key, address and model are right, and the
         first question need not go alone.
 
     Raises:
-        IncompleteError: a server cannot be reached.
-        UsageError: the servers do not serve the same models.
+        IncompleteError: no server can be reached.
+        UsageError: the servers do not serve the same models, or a connection is not secure.
     """
-    lists = await asyncio.gather(*(_listed(endpoint, target.key) for endpoint in endpoints))
-    known = [names for names in lists if names is not None]
-    if len(endpoints) > 1 and any(names != known[0] for names in known[1:]):
+    looks = await asyncio.gather(
+        *(_listed(endpoint, target.key) for endpoint in endpoints), return_exceptions=True
+    )
+    errors = [look for look in looks if isinstance(look, BaseException)]
+    for error in errors:
+        if len(errors) == len(endpoints) or not isinstance(error, IncompleteError):
+            raise error
+    lists: dict[Endpoint, frozenset[str] | None] = {}
+    for endpoint, look in zip(endpoints, looks, strict=True):
+        if isinstance(look, BaseException):
+            endpoint.breaker.on_fatal()
+            display.warn(f"{endpoint.address.public} is left out: {look}")
+        else:
+            lists[endpoint] = look
+    known = [names for names in lists.values() if names is not None]
+    if any(names != known[0] for names in known[1:]):
         shown = "; ".join(
             f"{endpoint.address.public}: {', '.join(sorted(names or ())) or 'unknown'}"
-            for endpoint, names in zip(endpoints, lists, strict=True)
+            for endpoint, names in lists.items()
         )
         raise UsageError(
             f"the servers do not serve the same model ({one_line(shown)}); give --base-url of one model"
         )
     if known and known[0] and target.model not in known[0]:
         display.warn(
-            f"{endpoints[0].address.public} does not list {one_line(target.model)!r}"
+            f"{next(iter(lists)).address.public} does not list {one_line(target.model)!r}"
             f"{nearest(target.model, known[0])}; it is asked all the same"
         )
-    return len(known) == len(endpoints) and all(target.model in names for names in known)
+    return len(known) == len(lists) and all(target.model in names for names in known)
 
 
 async def _listed(endpoint: Endpoint, key: str | None) -> frozenset[str] | None:
