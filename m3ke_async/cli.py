@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -63,7 +63,13 @@ def _speak_utf8() -> None:
 def _fail(message: str) -> None:
     from m3ke_async.text import printable
 
-    click.echo(f"m3ke: {printable(' '.join(message.split()))}", err=True)
+    _say(f"m3ke: {printable(' '.join(message.split()))}", sys.stderr)
+
+
+def _say(line: str, stream: TextIO) -> None:
+    # not click.echo, which writes UTF-8 to streams that say they are ASCII
+    stream.write(line + "\n")
+    stream.flush()
 
 
 def _print_json(value: object) -> None:
@@ -72,7 +78,14 @@ def _print_json(value: object) -> None:
     from m3ke_async.text import escape_surrogates
 
     options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
-    click.echo(orjson.dumps(escape_surrogates(value), option=options).decode())
+    text = orjson.dumps(escape_surrogates(value), option=options).decode()
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:  # JSON has escapes of its own
+        import json
+
+        text = json.dumps(orjson.loads(text), indent=2)
+    _say(text, sys.stdout)
 
 
 @click.group(context_settings=_CONTEXT)
@@ -82,6 +95,18 @@ def cli() -> None:
 
 
 # -- options of a run ------------------------------------------------------------------
+
+
+class _Text(click.ParamType[str]):
+    """Text that is sent or compared: UTF-8, whatever encoding the locale takes arguments for."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return os.fsencode(value).decode("utf-8", "surrogateescape")
+
+
+_TEXT = _Text()
 
 _RUN_OPTIONS = (
     click.option(
@@ -98,13 +123,15 @@ _RUN_OPTIONS = (
     click.option(
         "--shots", type=int, metavar="N", help="Examples before each question, 0 to 5.  [default: 0]"
     ),
-    click.option("--tasks", multiple=True, metavar="GLOBS", help="Only these tasks, such as 'Math*,*Law*'."),
+    click.option(
+        "--tasks", multiple=True, type=_TEXT, metavar="GLOBS", help="Only these tasks, such as 'Math*,*Law*'."
+    ),
     click.option("--limit", type=int, metavar="N", help="Questions per task, from its start."),
     click.option("--template", metavar="NAME|FILE", help="Prompt template.  [default: m3ke-zh/1]"),
     click.option(
         "--fewshot", metavar="message|turns", help="Examples in one message or as turns.  [default: message]"
     ),
-    click.option("--system", metavar="TEXT", help="A system message."),
+    click.option("--system", type=_TEXT, metavar="TEXT", help="A system message."),
     click.option("--temperature", type=float, help="Always sent.  [default: 0]"),
     click.option("--max-tokens", type=int, metavar="N", help="Tokens of a reply.  [default: 64]"),
     click.option("--concurrency", metavar="N|auto", help="Requests in flight.  [default: auto]"),
@@ -182,7 +209,7 @@ def _plain(value: object) -> str:
 
 
 @cli.command(context_settings=_CONTEXT)
-@click.argument("model", required=False)
+@click.argument("model", type=_TEXT, required=False)
 @_run_options
 def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> int:
     """Evaluate MODEL (provider/model), or continue.
@@ -211,7 +238,7 @@ def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, *
 
 
 @cli.command(context_settings=_CONTEXT)
-@click.argument("model", required=False)
+@click.argument("model", type=_TEXT, required=False)
 @_run_options
 def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> None:
     """Requests, tokens, price and time of a run; sends nothing."""
@@ -243,7 +270,7 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
 
 
 @cli.command(context_settings=_CONTEXT)
-@click.argument("model", required=False)
+@click.argument("model", type=_TEXT, required=False)
 @_run_options
 def check(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> None:
     """Ask MODEL one question: key, address, model, limits."""
@@ -288,8 +315,8 @@ def score(
 
 @cli.command(context_settings=_CONTEXT)
 @click.argument("run_path", metavar="RUN")
-@click.argument("task")
-@click.argument("question_id", metavar="ID")
+@click.argument("task", type=_TEXT)
+@click.argument("question_id", type=_TEXT, metavar="ID")
 @click.option("--data", metavar="PATH", help="Where the suite lies now.")
 @click.option(
     "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
@@ -333,7 +360,7 @@ def fetch(source: Path | None, mirror: str | None, target: Path | None) -> None:
     display = make_display(quiet=False)
     with shown(display) as progress:
         path = fetch_suite(target, progress=progress, source=source, mirror=mirror, say=display.say)
-    click.echo(path)
+    _print_lines([str(path)])
 
 
 @data.command("check", context_settings=_CONTEXT)
@@ -370,7 +397,7 @@ def _print_lines(lines: Iterable[str]) -> None:
     from m3ke_async.text import printable
 
     for line in lines:
-        click.echo(printable(line))
+        _say(printable(line), sys.stdout)
 
 
 def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> None:
@@ -403,7 +430,7 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
         shots=record["settings"]["shots"],
         tasks=tasks,
     )
-    click.echo()
+    _print_lines([""])
     _print_lines(ledger_lines(result.ledger, result.price))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from itertools import groupby
@@ -62,7 +63,8 @@ def _write_task(folder: Path, task: Task, split: Split, chosen: Mapping[int | st
     if Path(task.name).name != task.name:
         raise DataError(f"the task name {task.name!r} cannot be a file name; rename the task")
     found = filled = 0
-    with (folder / f"{task.name}.jsonl").open("wb") as file:
+    # as UTF-8 whatever the locale, like the suite's own files
+    with (folder / os.fsdecode(f"{task.name}.jsonl".encode())).open("wb") as file:
         for question in task.questions(split):
             found += question.id in chosen
             letter = chosen.get(question.id)
