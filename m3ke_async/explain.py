@@ -35,7 +35,7 @@ def explain(evaluation: Evaluation, store: ReplyStore, task_name: str, question_
     reply = store.get(item.request.key)
     if reply is None:
         failure = store.get_failure(item.request.key)
-        state = f"failed: {failure.message} (sent {failure.attempts} times)" if failure else "not asked yet"
+        state = f"failed: {failure.message} (attempts: {failure.attempts})" if failure else "not asked yet"
         return [*lines, "# Reply", state]
     choice = choose(item.question, reply)
     text = reply.text

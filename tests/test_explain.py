@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from m3ke_async.errors import ExitCode
+from tests.command import m3ke
+from tests.questions import task_name, write_suite
+from tests.server import error, in_thread, reply
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.command import Ran
+    from tests.server import Act
+
+TASK = task_name(0)
+
+
+def asked(tmp_path: Path, *acts: Act) -> Path:
+    """A run whose single question is answered so."""
+    suite = write_suite(tmp_path / "suite", 1, 1)
+    with in_thread() as server:
+        server.script["Q0-0"] = list(acts)
+        ran = m3ke(
+            *("run", "custom/m", "--base-url", server.url, "--data", suite, "--quiet"),
+            *("--results", tmp_path / "results", "--name", "run"),
+        )
+        assert ran.code in {ExitCode.COMPLETE, ExitCode.INCOMPLETE, ExitCode.STOPPED}, ran.err
+    return tmp_path / "results" / "run"
+
+
+def explain(run: Path, task: str = TASK, question: str = "0", *options: str | Path) -> Ran:
+    return m3ke("explain", run, task, question, *options)
+
+
+def test_a_question_is_shown_from_the_prompt_to_the_letter(tmp_path: Path) -> None:
+    ran = explain(asked(tmp_path, reply("我选。\n答案：A，因为甲。")))
+    assert (ran.code, ran.err) == (0, "")
+    before, _, after = ran.out.partition("# Reply")
+    assert before.startswith("# Prompt\n请根据以下问题从‘A’、‘B’、‘C’、‘D’中选择正确的选项\n\nQ0-0 下面")
+    assert before.endswith("D. 第四个词\n正确的选项是：\n\n")
+    assert "(finish_reason stop, " in after
+    assert "attempt 1)\n我选。\n答案：⟦A⟧，因为甲。\n\n# Choice\n" in after
+    assert "outcome answered, letter A, rule " in after
+    assert after.endswith(", key A\n")
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (reply("我不知道。"), "outcome unparsed, letter none, rule none, key A"),
+        (reply("让我想想", finish="length"), "outcome truncated, letter none"),
+        (reply("", finish="content_filter"), "outcome filtered, letter none"),
+        (reply(None, refusal="我不能回答。"), "outcome refused, letter none"),
+    ],
+)
+def test_a_reply_without_a_letter_says_what_it_is(tmp_path: Path, act: Act, words: str) -> None:
+    ran = explain(asked(tmp_path, act))
+    assert words in ran.out
+    assert "⟦" not in ran.out
+
+
+def test_thoughts_in_a_field_of_their_own_are_shown_apart(tmp_path: Path) -> None:
+    out = explain(asked(tmp_path, reply("A", reasoning_content="先看B，再看A"))).out
+    assert "# Reasoning\n先看B，再看A\n\n# Reply" in out
+    assert "\n⟦A⟧\n" in out
+
+
+def test_a_failed_question_says_why_and_how_often_it_was_sent(tmp_path: Path) -> None:
+    run = asked(tmp_path, error(400, "too many words", param="messages"))
+    out = explain(run).out
+    assert "# Reply\nfailed: " in out
+    assert "too many words" in out
+    assert "(attempts: 1)" in out
+
+
+def test_a_question_that_was_not_asked_says_so(tmp_path: Path) -> None:
+    out = explain(asked(tmp_path, error(401, "no"))).out
+    assert out.endswith("# Reply\nnot asked yet\n")
+
+
+def test_hostile_replies_are_harmless_and_stay_on_their_lines(tmp_path: Path) -> None:
+    out = explain(asked(tmp_path, reply("\x1b[2J\x1b]0;t\x07答案：A\r\u202e\u2028尾\n\x9b1m"))).out
+    assert "⟦A⟧" in out
+    assert not [char for char in out if ord(char) < 32 and char != "\n"]
+    assert "\x9b" not in out
+    assert "\u202e" not in out
+
+
+def test_the_task_and_the_id_must_be_the_runs(tmp_path: Path) -> None:
+    run = asked(tmp_path, reply("A"))
+    ran = explain(run, "Task 00-Natural Sciences-High schol")
+    assert ran.code == ExitCode.USAGE
+    assert f"did you mean {TASK!r}?" in ran.error
+    ran = explain(run, TASK, "7")
+    assert ran.code == ExitCode.USAGE
+    assert f"asks no question with id '7' in {TASK}" in ran.error
+
+
+def test_a_run_without_its_store_cannot_be_explained(tmp_path: Path) -> None:
+    run = asked(tmp_path, reply("A"))
+    (tmp_path / "results" / "replies.sqlite").unlink()
+    ran = explain(run)
+    assert ran.code == ExitCode.USAGE
+    assert "replies.sqlite" in ran.error
+
+
+def test_a_suite_that_moved_can_be_named(tmp_path: Path) -> None:
+    run = asked(tmp_path, reply("A"))
+    (tmp_path / "suite").rename(tmp_path / "moved")
+    ran = explain(run)
+    assert ran.code == ExitCode.USAGE
+    assert "no such folder or zip" in ran.error
+    assert explain(run, TASK, "0", "--data", tmp_path / "moved").code == 0
+
+
+def test_explain_looks_only(tmp_path: Path) -> None:
+    run = asked(tmp_path, reply("A"))
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    explain(run)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
