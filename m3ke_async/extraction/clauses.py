@@ -24,6 +24,7 @@ NEGATIVE = Pattern(
     re.IGNORECASE,
 )
 _POSITIVE = Pattern(r"(?<!不)正确|(?<!不)符合|对的|成立|\bcorrect|\btrue\b|\bright\b")
+_STOPS = ("", "。", ".", "\n", "!", "！")
 _PAUSE = "，,。；;\n"
 _CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTALL)
 #: Words before a statement, in its clause, that take it back.
@@ -187,15 +188,15 @@ class Grammar:
         last = window[size - 1]
         if last == " ":
             last = window[:size].rstrip(" ")[-1:]
-        best: Hit | None = None
-        if last in _CUE_ENDS:
-            best = self._before.first(window, 0, len(window))
+        hits: list[Hit] = []
+        if last in _CUE_ENDS or form[at + 1 : at + 2] in _STOPS:
+            hits = self._before.leftmost(window, 0, len(window))
         if last.isascii():
-            latin = self._before_latin.first(window, 0, len(window))
-            best = latin if latin and (best is None or latin.start < best.start) else best
-        if best is None or best.start > size:
+            latin = self._before_latin.leftmost(window, 0, len(window))
+            hits = latin if latin and (not hits or latin[0].start < hits[0].start) else hits
+        if not hits or hits[0].start > size:
             return None
-        return Hit(best.rule, best.start + start, best.end + start)
+        return Hit(hits[0].rule, hits[0].start + start, hits[0].end + start)
 
     def _compared(self, form: str, at: int, says: Says, asked: Asked) -> Says:
         """What "only this one" or "all but this one" comes to, by the predicate that follows."""
@@ -240,13 +241,14 @@ def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit 
     """The first match that begins within its rule's reach and at most `most` characters on."""
     place = start
     while place < end:
-        hit = cued.first(form, place, end)
-        if hit is None or hit.start - start > most:
+        hits = cued.leftmost(form, place, end)
+        if not hits or hits[0].start - start > most:
             return None
-        gap = form[start : hit.start]
-        if len(gap) <= hit.rule.reach and not _SPOILS[hit.rule.says].search(gap):
-            return hit
-        place = hit.start + 1
+        gap = form[start : hits[0].start]
+        for hit in hits:
+            if len(gap) <= hit.rule.reach and not _SPOILS[hit.rule.says].search(gap):
+                return hit
+        place = hits[0].start + 1
     return None
 
 

@@ -28,6 +28,8 @@ _NAMES_AFTER = (
 )
 _AFTER = tuple(_NAMES_AFTER.split())
 _FORMULA = Pattern(r"\s?(?:[=∩∪∈∉⊂⊆^×·≠≤≥+]|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt])")
+#: A number that is no number of a list, so that the letter after it is a unit.
+_QUANTITY = Pattern(r"[^\s\d]\s?\d{1,4}\Z|\d{3,}\Z")
 #: An English word after the letter makes it an article or a name, unless the word speaks of an option.
 _ENGLISH = Pattern(
     r"\s(?!(?:is|are|was|were|and|or|nor|as|because|since|has|have|can|cannot|seems?|looks?|would|contradicts?|states?"
@@ -62,7 +64,9 @@ def _is_named(text: str, start: int, left: str) -> bool:
     if left == "/":
         before = text[start - 2 : start - 1]
         return before.isalpha() and before not in "ABCD"
-    place = start - 1 if left == " " else start
+    place = len(text[max(0, start - 10) : start].rstrip(" ")) + max(0, start - 10)
+    if _QUANTITY.search(text, max(0, place - 6), place):
+        return True
     return text[place - 1 : place] in _BEFORE_ENDS and text[max(0, place - 10) : place].lower().endswith(
         _BEFORE
     )

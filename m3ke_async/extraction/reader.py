@@ -33,8 +33,11 @@ _CUT = Pattern(
 
 #: The longest reply in which a bare letter, without brackets or words, is not a name of some quantity.
 _SHORT = 80
+#: Before a bare number: it is a result; the signs that also serve on the way count at the end only.
+_RESULT = Pattern(r"(?:\A|[是为：:得约])\s?\Z")
+_LAST_RESULT = Pattern(r"(?:\A|[是为：:得约=到有共≈（({\s])\s?\Z")
 #: After the only letter of a reply: a question back, or a heading without its text.
-_ASKING = Pattern(r"[^。！!\n]{0,12}[吗呢?？]|[:：]\s{0,4}\Z")
+_ASKING = Pattern(r"[^。！!\n]{0,12}[吗呢?？]|中|里|提到|[:：]\s{0,4}\Z")
 
 
 class Reader:
@@ -135,7 +138,10 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
     """Whether the only option named can be meant: a bare number or letter only at the end of a reply."""
     if mention.told and mention.core == (mention.start, mention.end):
         option = asked.texts.dense.get(mention.letters, "")
-        return not is_weak(option) or len(text) < 40 or len(text.rstrip()) - mention.end < 6
+        if not is_weak(option):
+            return True
+        result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
+        return result.search(text, max(0, mention.start - 4), mention.start) is not None
     plain = not (mention.heading or mention.worded or mention.told or mention.start < mention.core[0])
     if plain and len(text) > _SHORT:
         return False

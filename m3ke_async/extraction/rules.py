@@ -115,16 +115,14 @@ class Cued:
         self._any = Pattern(rf"\b(?:{joined})" if words else joined)
         self._each = [(rule, Pattern(rule.pattern)) for rule in rules]
 
-    def first(self, text: str, start: int, end: int) -> Hit | None:
-        """The leftmost match between the two places; of several there, the table's first."""
+    def leftmost(self, text: str, start: int, end: int) -> list[Hit]:
+        """All matches that begin at the leftmost place between the two, in the table's order."""
         found = self._any.search(text, start, end)
         if found is None:
-            return None
-        for rule, pattern in self._each:
-            own = pattern.match(text, found.start(), end)
-            if own is not None:
-                return Hit(rule, own.start(), own.end())
-        raise AssertionError(found)  # unreachable: the pattern is the sum of these
+            return []
+        place = found.start()
+        owns = ((rule, pattern.match(text, place, end)) for rule, pattern in self._each)
+        return [Hit(rule, place, own.end()) for rule, own in owns if own is not None]
 
 
 def placed(rules: Sequence[Rule], place: Place, *, latin: bool | None = None) -> list[Rule]:
