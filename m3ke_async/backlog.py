@@ -40,6 +40,7 @@ class Job:
         late: the task that still waits for the reply to an overdue attempt.
         followers: later questions with the same request; they are answered by its reply.
         ticket: its place in the heap; None while it does not wait.
+        closed: whether it is answered or given up.
     """
 
     ask: Ask
@@ -49,6 +50,7 @@ class Job:
     late: asyncio.Task[None] | None = None
     followers: int = 0
     ticket: int | None = None
+    closed: bool = False
 
 
 class Pause(Enum):
@@ -127,6 +129,7 @@ class Backlog:
         if job.ticket is not None:
             job.ticket = None
             self.waiting -= 1
+        job.closed = True
         self._jobs.pop(job.ask.request.key, None)
         return 1 + job.followers
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from m3ke_async.wire.transport import Transport
 
 
+#: So many failures in a row make an endpoint suspicious, where there is another one to ask.
+_ROW = 3
+
+
 @dataclass(slots=True, eq=False)
 class Endpoint:
     """An address with its own pool, pace, concurrency and breaker.
@@ -28,6 +32,11 @@ class Endpoint:
     concurrency: AdaptiveConcurrency
     breaker: Breaker
     active: int = 0
+
+    @property
+    def is_well(self) -> bool:
+        """Whether its last answers were not failures in a row."""
+        return self.breaker.row < _ROW
 
     def takes_more(self, now: float) -> bool:
         """Whether one more request may start."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import TYPE_CHECKING
 
 from m3ke_async.backlog import Job, Pause
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from m3ke_async.lanes import Lane
     from m3ke_async.pace import Reservation
     from m3ke_async.providers import Profile
+    from m3ke_async.request import ChatRequest
     from m3ke_async.retry import RetryPolicy
     from m3ke_async.store import ReplyStore
     from m3ke_async.tally import Tally
@@ -47,7 +47,7 @@ _RAMP, _RAMP_SECONDS = 64, 0.005
 
 #: So many questions may wait for another try, or as many as are asked at once, before no new
 #: one is begun: what is owed again then shows that new ones would only add to it.
-_ROOM = 64
+_ROOM = 16
 
 #: A provider that asks for a longer wait than this many seconds stops the run, resumably.
 MAX_WAIT = 600.0
@@ -141,6 +141,7 @@ class Engine:
         self._workers: set[asyncio.Task[None]] = set()
         self._admitting: set[asyncio.Task[None]] = set()
         self._late: set[asyncio.Task[None]] = set()
+        self._keeping: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None  # of the next pump
         self._timers: list[asyncio.TimerHandle] = []
         self._probing = settings.probe
@@ -186,14 +187,19 @@ class Engine:
         self._stop = reason
         self._backlog.clear()
         self._tally.waiting = 0
-        for task in self._admitting | self._late:
-            task.cancel()
-        self._timers.append(self._loop.call_later(min(GRACE, self._settings.timeout), self.abort))
+        self._cancel(self._admitting | self._late)
+        grace = min(GRACE, self._settings.timeout)
+        self._timers.append(self._loop.call_later(grace, lambda: self._cancel(self._workers)))
         self._loop.call_soon(self._pump)
 
+    def _cancel(self, tasks: set[asyncio.Task[None]]) -> None:
+        """Cancel tasks, but for those that hold a reply which the disk has not taken yet."""
+        for task in tasks - self._keeping:
+            task.cancel()
+
     def abort(self) -> None:
-        """Do not wait for what is in flight either."""
-        for task in self._workers:
+        """Wait for nothing, neither what is in flight nor a full disk."""
+        for task in self._workers | self._late:
             task.cancel()
 
     @property
@@ -223,7 +229,7 @@ class Engine:
             self._workers.add(self._loop.create_task(self._work(job, endpoint)))
         if again is not None:
             self._timer = self._loop.call_later(again, self._pump)
-        elif not self._workers and not self._finished.done():
+        elif not self._workers and not self._keeping and not self._finished.done():
             self._finished.set_result(None)
 
     def _free_endpoint(self) -> Endpoint | None:
@@ -231,7 +237,10 @@ class Engine:
         best: Endpoint | None = None
         if self._stop is None:
             now = self._loop.time()
+            well = any(endpoint.is_well for endpoint in self._endpoints)
             for endpoint in self._endpoints:
+                if well and not endpoint.is_well and endpoint.active:
+                    continue  # what fails at once looks idle: one question at a time finds out
                 if endpoint.takes_more(now) and (best is None or endpoint.active < best.active):
                     best = endpoint
         return best
@@ -255,7 +264,11 @@ class Engine:
             return None  # the first question is on its way, alone
         limit = sum(endpoint.concurrency.limit for endpoint in self._endpoints)
         room = 1 if self._probing else max(_ROOM, limit)
-        job = self._backlog.take(own, self._loop.time(), room=room)
+        try:
+            job = self._backlog.take(own, self._loop.time(), room=room)
+        except Exception as error:  # such as a suite that changed: a shorter one must not pass for it
+            self.stop(error)
+            return None
         if isinstance(job, Job) and self._check_budget():
             return None  # asked last, since a limit stops only a run that has something left
         return job
@@ -290,7 +303,7 @@ class Engine:
             if task not in self._late:
                 endpoint.active -= 1
             raise
-        except Exception as error:  # a mistake of ours, or a suite that changed: it must not go unseen
+        except Exception as error:  # a mistake of ours must not go unseen
             self.stop(error)
         finally:
             self._workers.discard(task)
@@ -318,8 +331,8 @@ class Engine:
             reservation = await endpoint.pace.admit(request.prompt_chars, self._settings.max_tokens)
         finally:
             self._admitting.discard(task)
-        if self._stop is not None or self._check_budget():
-            reservation.refund()
+        if self._stop is not None or job.closed or self._check_budget():
+            reservation.refund()  # closed: its late reply came meanwhile
             return
         if job.late is not None:
             job.late.cancel()
@@ -408,17 +421,9 @@ class Engine:
         job, request = attempt.job, attempt.job.ask.request
         latency = self._loop.time() - attempt.sent
         reply = replace(reply, latency=latency, attempts=job.attempts, received_at=time.time())
-        for tries in count(1):
-            try:
-                self._store.put(request, reply, replace=self._settings.replace)
-                break
-            except StoreError as error:
-                self.stop(IncompleteError(f"{error}; make room, then run the command again"))
-                if tries == _STORE_TRIES:
-                    self._give_up(job, None)
-                    return
-                self._warn(f"{error}; a reply waits in memory, and writing it is tried again")
-                await asyncio.sleep(_STORE_PAUSE)
+        if not await self._store_reply(request, reply):
+            self._give_up(job, None)
+            return
         attempt.reservation.settle(reply.usage)
         self._tally.ledger.add_reply(reply, estimate=self._estimate(attempt))
         self._last_reply = self._loop.time()
@@ -427,6 +432,25 @@ class Engine:
             self._tally.answered += 1
             self._on_reply(job.ask, reply)
         self._count_blank(blank=not reply.text.strip() and not reply.filtered)
+
+    async def _store_reply(self, request: ChatRequest, reply: Reply) -> bool:
+        """Write a reply, and try again for a while where the disk does not take it."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine that runs has a task
+        for left in reversed(range(_STORE_TRIES)):
+            try:
+                self._store.put(request, reply, replace=self._settings.replace)
+                break
+            except StoreError as error:
+                self._keeping.add(task)
+                self.stop(IncompleteError(f"{error}; make room, then run the command again"))
+                if not left:
+                    self._keeping.discard(task)
+                    return False
+                self._warn(f"{error}; a reply waits in memory, and writing it is tried again")
+                await asyncio.sleep(_STORE_PAUSE)
+        self._keeping.discard(task)
+        return True
 
     # -- what follows a failure ------------------------------------------------------
 
