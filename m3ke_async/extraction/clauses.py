@@ -73,7 +73,7 @@ _TOPIC = Pattern(r"\s{0,3}[:：,，]")
 #: How far back a cue is looked for, and how far on a predicate.
 _BACK, _ON = 100, 80
 #: Stands for more text after the stretch that a rule sees.
-_MORE = "\ue002"
+_MORE = "\ue003"
 
 
 class Event(NamedTuple):

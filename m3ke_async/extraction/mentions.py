@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.noise import is_noise
 from m3ke_async.extraction.patterns import Pattern
-from m3ke_async.extraction.rules import BARE, TOLD
+from m3ke_async.extraction.rules import BARE, TEXT, TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,6 +73,13 @@ class Mention(NamedTuple):
     told: bool = False
     worded: bool = False
 
+    @property
+    def mark(self) -> str:
+        """What stands for it in a shape."""
+        if not self.told:
+            return BARE
+        return TEXT if self.core == (self.start, self.end) else TOLD
+
 
 def find_letters(text: str, asked: Asked) -> list[Mention]:
     """The mentions by letter, in order; the question's own names are none."""
@@ -116,7 +123,7 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
         if found and found[-1].end <= mention.start <= found[-1].end + 8:
             before = found[-1]
             joint = _JOINT.fullmatch(text, before.end, mention.start)
-            if joint:
+            if joint and (joint[0].strip() or _are_plain(before, mention)):
                 comma = joint[0].strip() in {",", "，", ""}
                 if not comma or by_comma or _COMMA_GOES_ON.match(text, mention.end):
                     more = "".join(letter for letter in mention.letters if letter not in before.letters)
@@ -126,6 +133,11 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
         by_comma = False
         found.append(mention)
     return found
+
+
+def _are_plain(before: Mention, after: Mention) -> bool:
+    """Whether nothing but letters stands there, so that a space alone makes a list."""
+    return before.end == before.core[1] and after.start == after.core[0] and not after.told
 
 
 def _told(text: str, end: int, letter: str, asked: Asked) -> int:
@@ -240,7 +252,7 @@ def shape(text: str, mentions: Sequence[Mention]) -> Shape:
         length += len(gap)
         places.append(length)
         length += 1
-        pieces += [gap, TOLD if mention.told else BARE]
+        pieces += [gap, mention.mark]
         place = mention.end
     pieces.append(text[place:].lower())
     return Shape("".join(pieces), places)

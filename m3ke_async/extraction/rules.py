@@ -1,7 +1,7 @@
 """What a rule is, and how a table of rules is made ready to read with.
 
 Rules read the shape of a reply: lower case, markup overwritten, every mention of options one mark. In
-their patterns `@` is a mention and `§` one that holds its option's text. A rule opens with one of its
+their patterns `@` is a mention, `§` one that holds its option's text, and `¶` a letter with its text. A rule opens with one of its
 cues, plain words, and goes on with a bounded pattern; nothing repeats inside a repetition, so reading
 takes linear time.
 """
@@ -17,9 +17,9 @@ from m3ke_async.extraction.patterns import Pattern
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-#: The marks of a mention in a shape: by letter alone, and with its option's text.
-BARE, TOLD = "\ue000", "\ue001"
-MENTION = BARE + TOLD
+#: The marks of a mention in a shape: a letter alone, a letter with its option's text, the text alone.
+BARE, TOLD, TEXT = "\ue000", "\ue001", "\ue002"
+MENTION = BARE + TOLD + TEXT
 
 
 class Tier(IntEnum):
@@ -73,6 +73,7 @@ class Rule:
         then: the pattern that goes on from the cue.
         example: a reply that it must decide.
         counter: a reply near the example that it must not decide.
+        options: the options that example and counter-example answer.
         reach: for `Place.AFTER`, the most characters between the mention and the cue.
     """
 
@@ -85,6 +86,7 @@ class Rule:
     then: str
     example: str
     counter: str
+    options: tuple[str, str, str, str] = ("上海", "北京", "广州", "西安")
     reach: int = 0
 
     @property
@@ -94,7 +96,8 @@ class Rule:
 
 
 def _marked(pattern: str) -> str:
-    return pattern.replace("@]", f"{MENTION}]").replace("@", f"[{MENTION}]").replace("§", TOLD)
+    pattern = pattern.replace("@]", f"{MENTION}]").replace("@", f"[{MENTION}]")
+    return pattern.replace("§", f"[{TOLD}{TEXT}]").replace("¶", TOLD)
 
 
 class Hit(NamedTuple):

@@ -22,8 +22,8 @@ RULES: tuple[Rule, ...] = (
         "nothing but letters, brackets and numbers of a list",
         "",
         r"(?:[^\w✓✔✅☑√✗×✘❌☒╳●○☐◉]|\d{1,2}(?=[.、)）:：]))*(?<![:：])(?<![:：]\s)",
-        "(B)。",
-        "B 国",
+        "B？",
+        "B 国？",
     ),
     Rule(
         "zh-answer",
@@ -33,7 +33,7 @@ RULES: tuple[Rule, ...] = (
         "答案 with or without its verb and brackets",
         "答案",
         rf"(?:可能|大概|肯定|一定|选项|选择|序号|字母|毫无疑问)?{_IS}@",
-        "参考答案应该是 B。A 也有人选。",
+        "参考答案 B。A 也有人选。",
         "答案不是B。",
     ),
     Rule(
@@ -44,7 +44,7 @@ RULES: tuple[Rule, ...] = (
         "a label other than 答案",
         "正解|解答|回答|作答|结论|结果|答え|选择|答",
         r"(?:は|[:：是为])\s{0,3}@",
-        "我的选择：B，A 不是",
+        "结论：B，A 不是",
         "回答时要看B，A 不是",
     ),
     Rule(
@@ -55,7 +55,7 @@ RULES: tuple[Rule, ...] = (
         "选 in its forms",
         "选",
         _CHOSEN,
-        "要我说就选B，A 是港口",
+        "要我说选B，A 是港口",
         "不选B，A 是港口",
     ),
     Rule(
@@ -99,8 +99,8 @@ RULES: tuple[Rule, ...] = (
         "正确的 before the option",
         "正确|恰当|合适|符合题意|符合要求|准确",
         r"的\s?@",
-        "A 之外，最恰当的B选项写的是首都",
-        "A 之外，不恰当的B选项写的是首都",
+        "最恰当的B选项写的是首都，A 是港口",
+        "最北边的B选项写的是首都，A 是港口",
     ),
     Rule(
         "zh-must-be",
@@ -122,7 +122,7 @@ RULES: tuple[Rule, ...] = (
         "剩下|只剩|剩余|留下",
         r"(?:的|下)?(?:只有|就|只能)?(?:是|为)?[:：\s]{0,3}@",
         "A 是港口，那么剩下B",
-        "A 是港口，那么不剩下B",
+        "A 是港口，B 是剩下的",
     ),
     Rule(
         "zh-hence",
@@ -181,7 +181,7 @@ RULES: tuple[Rule, ...] = (
         "is",
         r"[: ]{1,2}@(?=\s?[.\n!]|\s?\Z)",
         "A and C are ports. The odd one out is B.",
-        "A and C are ports. The odd one out is B or D.",
+        "A and C are ports. The odd one out is B in the north.",
     ),
     Rule(
         "other-answer",
@@ -194,8 +194,8 @@ RULES: tuple[Rule, ...] = (
         rf"[^{MENTION}.\n?!。]{{0,40}}?(?:\b(?:es|est|ist|è|é|adalah|jest|là)\b|[:：は은는이])\s?"
         r"(?:la |le |l'|die |der |das |a )?"
         r"(?:opción |lettre |letra |opção |lettera )?@",
-        "La respuesta correcta es la B, A no.",
-        "La respuesta no tiene la B, A no.",
+        "La respuesta correcta es la B. Puerto: (C)",
+        "La respuesta no tiene la B. Puerto: (C)",
     ),
     Rule(
         "boxed",
@@ -216,7 +216,7 @@ RULES: tuple[Rule, ...] = (
         "an answer tag",
         "<answer|<final_answer|<finalanswer|<答案|<ans|<choice|<选项|<result|<output|<option",
         r"[^>\n]{0,20}>\s{0,3}@",
-        "A 也可以\n<answer>\nB\n</answer>",
+        "A 也可以\n<result>\nB\n</result>",
         "A 也可以\n<note>\nB\n</note>",
     ),
     Rule(
@@ -273,7 +273,7 @@ RULES: tuple[Rule, ...] = (
         "",
         r"(?:[\s:：.。,，#>\]】<-]|is\b|为|是|案|[a-z]{0,10}assistant|助手|\d{1,2}[.、)）]){0,8}@(?="
         r"\s{0,3}(?:\Z|[.。．,，:：、)）;；!！\n<\[【]|解析|解释|分析|理由|原因|因为|题目|答案|根据)"
-        rf"|\s(?!\d{{1,2}}[.、．])[^a-z\s(（{MENTION}])",
+        rf"|\s(?!\d{{1,2}}[.、．])[^a-z\s(（{MENTION}是和与或项选不错对说的中为也都均则指属描表有在就才即])",
         "B\n解析：A 说的是另一个城市",
         "B 和 A 都说得通",
     ),
@@ -284,7 +284,7 @@ RULES: tuple[Rule, ...] = (
         Says.LIKELY,
         "letter and text at the start",
         "",
-        r"[\s#>-]{0,8}§(?!\s?(?:和|与|或|及|、|and|or|vs))",
+        r"[\s#>-]{0,8}¶(?!\s?(?:和|与|或|及|、|and|or|vs))",
         "(B) 北京 is where the government is, A is where the port is",
         "(B) is where the government is, A is where the port is",
     ),
@@ -296,8 +296,8 @@ RULES: tuple[Rule, ...] = (
         "a ticked box before the option",
         r"\[x\]|\[✓\]|\[✔\]|\[√\]|☑|●|◉|\n✓|\n✔|\n✅|\n√|\n- ✓|\n- ✔|\n- ✅|\n- √",
         r"\s{0,3}@",
-        "- [ ] A\n- [x] B\n- [ ] C\n- [ ] D",
-        "- [ ] A\n- [ ] B\n- [ ] C\n- [ ] D",
+        "- A\n- [x] B\n- C\n- D",
+        "- A\n- B\n- C\n- D",
     ),
     Rule(
         "unchecked",
@@ -318,8 +318,8 @@ RULES: tuple[Rule, ...] = (
         "the only one of which something holds",
         "只有|唯有|仅有|only",
         r"\s?@",
-        "A、C、D 里没有首都，只有B是首都",
-        "A、C、D 里没有首都，不只有B",
+        "港口有A、C、D，只有B是首都",
+        "港口有A、C、D，没有B",
     ),
     Rule(
         "all-but",
@@ -339,7 +339,7 @@ RULES: tuple[Rule, ...] = (
         Says.REJECT,
         "excluded by name",
         "排除|划掉|划去|去掉|剔除|淘汰|否定|不选|并非|而非|不能|不应|不该|不可|不会|不太|不可能|不应该|不是|不为",
-        r"(?:可能|是|选|为|选择)*[了掉\s的项也]{0,4}@",
+        r"(?:可能|是|选择|选|为){0,2}[了掉\s的项也]{0,4}@",
         "先排除A、C，再排除D",
         "先看A、C，再看D",
     ),
@@ -364,8 +364,8 @@ RULES: tuple[Rule, ...] = (
         "是|为|成为|即|符合|当选|入选",
         r"(?:(?<=[是为即])(?:本题|该题|此题|我的)?(?:唯一|最终)?的?(?:正确|最佳|标准|最终|最合适|最恰当|最优|合适)?的?(?:答案|选择|选项)"
         r"|(?<=符合)(?:题意|题目要求|要求|题干)|(?<=[当入]选))",
-        "B就是正确答案，而A说的是另一个城市",
-        "B不是正确答案，而A说的是另一个城市",
+        "B为答案，而A说的是另一个城市",
+        "B为城市，而A说的是另一个城市",
         reach=12,
     ),
     Rule(
@@ -377,10 +377,10 @@ RULES: tuple[Rule, ...] = (
         "is|would be|must be|seems|appears",
         r"(?: to be)?(?: clearly| therefore| thus)?(?: the| my| our)?"
         r"(?: most| single| only| one)?(?: correct| right| best| final| proper| appropriate"
-        r"| suitable| accurate| likely)*"
+        r"| suitable| accurate| likely){0,2}"
         r" (?:answer|choice|option|solution)\b",
-        "B is the right answer, A is a port",
-        "B is not the right answer, A is a port",
+        "B is the answer, A is a port",
+        "B is the north, A is a port",
         reach=40,
     ),
     Rule(
@@ -440,8 +440,8 @@ RULES: tuple[Rule, ...] = (
         "a flag after the option",
         "true|yes",
         r"\b",
-        '{"A": false, "B": true, "C": false, "D": false}',
-        '{"A": false, "B": null, "C": false, "D": null}',
+        "A: no\nB: yes\nC: ?",
+        "A: no\nB: ?\nC: ?",
         reach=3,
     ),
     Rule(
@@ -489,7 +489,7 @@ RULES: tuple[Rule, ...] = (
         "×",
         "",
         "A(×) C(×) D(×)",
-        "A(某×) C(某×) D(某×)",
+        "A(某某×) C(某某×) D(某某×)",
         reach=2,
     ),
     Rule(
@@ -596,8 +596,9 @@ RULES: tuple[Rule, ...] = (
         "three options asserted, and the fourth says that all hold",
         "",
         "",
-        "A、B、C都正确",
-        "A、B都正确",
+        "A、C、D都正确",
+        "A、C都正确",
+        options=("上海是直辖市", "以上都对", "广州是省会", "西安是古都"),
     ),
     Rule(
         "odds",
@@ -618,8 +619,8 @@ RULES: tuple[Rule, ...] = (
         "options named by their texts, read by the rules above",
         "",
         "",
-        "答案是北京",
-        "答案是成都",
+        "不是上海，而是北京",
+        "不是上海，而是成都",
     ),
     Rule(
         "ordinal",
@@ -662,7 +663,8 @@ RULES: tuple[Rule, ...] = (
         "an option's text in other words, in the conclusion",
         "",
         "",
-        "",
-        "",
+        "这座城市应当是北方的政治中心。",
+        "这座城市应当是政治和经济的中心。",
+        options=("南方的经济中心", "北方政治中心", "南方的旅游中心", "西部的旅游胜地"),
     ),
 )
