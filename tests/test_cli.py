@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -208,6 +209,14 @@ def test_custom_needs_an_address(suite: Path) -> None:
     assert "give --base-url" in ran.error
 
 
+def test_without_data_the_ways_to_get_some_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("m3ke_async.run.default_suite_path", lambda: None)
+    ran = m3ke("run", "vllm/m", "--quiet")
+    assert (ran.code, ran.out) == (ExitCode.USAGE, "")
+    assert "`m3ke data fetch`" in ran.error
+    assert "--data sample" in ran.error
+
+
 def test_shots_need_dev_rows_in_every_task(ask: Callable[..., Ran], suite: Path) -> None:
     write_suite(suite, 3, 3, split="test")  # one task more than dev has
     ran = ask("--split", "test", "--shots", "5", "--quiet")
@@ -359,6 +368,32 @@ def test_a_pipe_gets_few_lines_and_no_control_characters(suite: Path, server: Se
     assert lines[-1].startswith("6 of 6")
     assert len(lines) < 25
     assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_terminal_for_progress_leaves_standard_output_clean(
+    suite: Path, server: Server, tmp_path: Path
+) -> None:
+    terminal, other_end = os.openpty()
+    command = ["run", "vllm/m", "--base-url", server.url, "--data", str(suite), "--json"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "m3ke_async", *command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "40"},
+        stdout=subprocess.PIPE,
+        stderr=other_end,
+    ) as process:
+        os.close(other_end)
+        shown = b""
+        with suppress(OSError):  # so Linux says that the other end was closed
+            while part := os.read(terminal, 65536):
+                shown += part
+        os.close(terminal)
+        out, _ = process.communicate(timeout=60)
+    assert json.loads(out)["exit_code"] == process.returncode == 0
+    assert b"6 of 6" in shown
+    assert "━".encode() in shown
+    assert b"\x1b" not in out
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such shell")
