@@ -187,9 +187,9 @@ class Engine:
         self._stop = reason
         self._backlog.clear()
         self._tally.waiting = 0
-        self._cancel(self._admitting | self._late)
+        self._cancel(self._admitting)
         grace = min(GRACE, self._settings.timeout)
-        self._timers.append(self._loop.call_later(grace, lambda: self._cancel(self._workers)))
+        self._timers.append(self._loop.call_later(grace, lambda: self._cancel(self._workers | self._late)))
         self._loop.call_soon(self._pump)
 
     def _cancel(self, tasks: set[asyncio.Task[None]]) -> None:
@@ -229,7 +229,7 @@ class Engine:
             self._workers.add(self._loop.create_task(self._work(job, endpoint)))
         if again is not None:
             self._timer = self._loop.call_later(again, self._pump)
-        elif not self._workers and not self._keeping and not self._finished.done():
+        elif not self._workers and not self._late and not self._finished.done():
             self._finished.set_result(None)
 
     def _free_endpoint(self) -> Endpoint | None:
