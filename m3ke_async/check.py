@@ -91,7 +91,7 @@ async def check(evaluation: Evaluation, target: Target, log: Path, display: Disp
     item = next(evaluation.items(evaluation.suite.tasks[0]))
     async with AsyncExitStack() as stack:
         rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
-        endpoints = await connect(evaluation.settings, target, log=log, rng=rng, stack=stack)
+        endpoints, _ = await connect(evaluation.settings, target, log=log, rng=rng, stack=stack)
         listed = await preflight(endpoints, target, display)
         return tuple(
             [await _check_one(endpoint, item, evaluation, target, listed=listed) for endpoint in endpoints]
@@ -104,7 +104,7 @@ async def _check_one(
     started = time.perf_counter()
     status, headers, body, error = None, {}, b"", None
     try:
-        async with asyncio.timeout(evaluation.settings.timeout):
+        async with asyncio.timeout(target.timeout(evaluation.settings)):
             response = await endpoint.transport.ask(item.request.body)
         status, headers, body = response.status, dict(response.headers), response.body
     except Exception as caught:  # whatever it is, `decide` says what it means

@@ -141,7 +141,7 @@ _RUN_OPTIONS = (
     click.option("--tpm", type=float, metavar="N", help="Tokens a minute.  [default: as the provider says]"),
     click.option("--max-attempts", type=int, metavar="N", help="Tries of one question.  [default: 6]"),
     click.option(
-        "--timeout", type=float, metavar="SECONDS", help="Of one try, to its last byte.  [default: 120]"
+        "--timeout", type=float, metavar="SECONDS", help="Of one try.  [default: 120, own servers 600]"
     ),
     click.option("--results", metavar="DIR", help="Where runs and replies are kept.  [default: results]"),
     click.option("--name", metavar="NAME", help="Name of the run's folder."),

@@ -15,6 +15,7 @@ from m3ke_async.error_body import load_json
 from m3ke_async.errors import IncompleteError, UsageError
 from m3ke_async.nearest import nearest
 from m3ke_async.pace import Pace
+from m3ke_async.providers import Hosting
 from m3ke_async.scrub import scrub
 from m3ke_async.settings import AUTO_CONCURRENCY
 from m3ke_async.text import one_line
@@ -27,10 +28,14 @@ if TYPE_CHECKING:
 
     from m3ke_async.progress import Display
     from m3ke_async.run import Target
+    from m3ke_async.serve import LocalServer
     from m3ke_async.settings import RunSettings
 
 #: Seconds to open a connection: long, since hundreds may be opened at once.
 CONNECT_TIMEOUT = 20.0
+
+#: Requests in flight at first: APIs refuse a sudden start, a server of one's own is filled by it.
+_HOSTED_START, _OWN_START = 16, 256
 
 #: Seconds for the list of models, and how often an unreachable server is tried.
 _LOOK_TIMEOUT, _LOOK_TRIES, _LOOK_PAUSE = 10.0, 3, 0.5
@@ -38,7 +43,7 @@ _LOOK_TIMEOUT, _LOOK_TRIES, _LOOK_PAUSE = 10.0, 3, 0.5
 
 async def connect(
     settings: RunSettings, target: Target, *, log: Path, rng: Random, stack: AsyncExitStack
-) -> tuple[Endpoint, ...]:
+) -> tuple[tuple[Endpoint, ...], LocalServer | None]:
     """Open what a run needs to ask; the stack closes it.
 
     Args:
@@ -48,11 +53,15 @@ async def connect(
         rng: spreads requests.
         stack: owns the sessions and the local server.
 
+    Returns:
+        The endpoints, and the local server where one was started.
+
     Raises:
         UsageError: the local server does not start.
     """
     addresses = target.addresses
     upper = settings.concurrency or target.profile.concurrency or AUTO_CONCURRENCY
+    server: LocalServer | None = None
     if target.local is not None:
         from m3ke_async.serve import LocalServer
 
@@ -77,9 +86,10 @@ async def connect(
             settings.tpm or target.profile.tokens_per_minute,
             rng,
         )
-        concurrency = AdaptiveConcurrency(lower=lower, upper=upper)
+        start = _HOSTED_START if target.profile.hosting is Hosting.HOSTED else _OWN_START
+        concurrency = AdaptiveConcurrency(lower=lower, upper=upper, start=start)
         endpoints.append(Endpoint(address, transport, pace, concurrency, Breaker()))
-    return tuple(endpoints)
+    return tuple(endpoints), server
 
 
 def _allow_sockets(wanted: int) -> None:

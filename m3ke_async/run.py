@@ -48,7 +48,11 @@ if TYPE_CHECKING:
     from m3ke_async.models import LocalModel
     from m3ke_async.progress import Display
     from m3ke_async.request import Reply
+    from m3ke_async.serve import LocalServer
     from m3ke_async.suite import Split, Task
+
+#: Seconds of one attempt where none are set, at a hosted API and at a server of one's own.
+HOSTED_TIMEOUT, OWN_TIMEOUT = 120.0, 600.0
 
 #: Stored replies that are passed before others may run.
 _PASS = 64
@@ -170,6 +174,12 @@ class Target:
 
             return identity(self.local.name, self.local.sha256)
         return self.addresses[0].public
+
+    def timeout(self, settings: RunSettings) -> float:
+        """Seconds of one attempt. A server of one's own may keep a request waiting in its queue."""
+        if settings.timeout is not None:
+            return settings.timeout
+        return HOSTED_TIMEOUT if self.profile.hosting is Hosting.HOSTED else OWN_TIMEOUT
 
 
 def find_target(
@@ -500,7 +510,7 @@ async def _ask(session: _Session, store: ReplyStore, *, price: Price | None, sig
     rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
     since = time.time()
     async with AsyncExitStack() as stack:
-        endpoints = await connect(
+        endpoints, server = await connect(
             settings, target, log=session.directory.path / "server.log", rng=rng, stack=stack
         )
         listed = await preflight(endpoints, target, display)
@@ -516,7 +526,7 @@ async def _ask(session: _Session, store: ReplyStore, *, price: Price | None, sig
             retry=RetryPolicy(max_attempts=settings.max_attempts, rng=rng),
             profile=target.profile,
             settings=EngineSettings(
-                timeout=settings.timeout,
+                timeout=target.timeout(settings),
                 max_tokens=settings.max_tokens,
                 budget=settings.budget,
                 price=price,
@@ -528,9 +538,17 @@ async def _ask(session: _Session, store: ReplyStore, *, price: Price | None, sig
             on_reply=_ignore if isinstance(display, Silent) else partial(_count, tally),
             warn=display.warn,
         )
+        if server is not None:
+            watch = asyncio.create_task(_stop_with(server, engine))
+            stack.callback(watch.cancel)
         with _signals(engine, display, tally) if signals else nullcontext():
             async with display.watch(tally, lambda: engine.next_try):
                 await engine.run()
+
+
+async def _stop_with(server: LocalServer, engine: Engine) -> None:
+    """Stop the run when its server ends by itself."""
+    engine.stop(await server.ended())
 
 
 def _ignore(ask: Ask, reply: Reply) -> None:

@@ -88,7 +88,7 @@ class RunSettings:
         concurrency: requests in flight; None adapts to the server.
         rpm, tpm: requests and tokens a minute; None takes the provider's, as far as known.
         max_attempts: how often a question is sent at most.
-        timeout: seconds of one attempt.
+        timeout: seconds of one attempt; None is 120 for hosted APIs, 600 for other servers.
         results: folder of runs and of the reply store.
         name: name of the run's folder instead of the one made of the settings.
         fresh: ask again what has a stored reply; the old replies are kept aside.
@@ -115,7 +115,7 @@ class RunSettings:
     rpm: float | None = None
     tpm: float | None = None
     max_attempts: int = 6
-    timeout: float = 120.0
+    timeout: float | None = None
     results: str = "results"
     name: str | None = None
     fresh: bool = False
