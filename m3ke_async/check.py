@@ -88,7 +88,7 @@ async def check(evaluation: Evaluation, target: Target, log: Path, display: Disp
         StoppedError: the provider refuses: key, money, model, a parameter.
         IncompleteError: it does not answer now.
     """
-    item = next(evaluation.items(evaluation.suite.tasks[0]))
+    item = next(item for task in evaluation.suite.tasks for item in evaluation.items(task))
     async with AsyncExitStack() as stack:
         rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
         endpoints, _ = await connect(evaluation.settings, target, log=log, rng=rng, stack=stack)

@@ -272,7 +272,10 @@ def test_what_holds_for_every_question_stops_the_run_in_one_line(
     assert len(server.seen) == 1
 
 
-def test_where_nothing_answers_the_run_is_incomplete(ask: Callable[..., Ran]) -> None:
+def test_where_nothing_answers_the_run_is_incomplete(
+    ask: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("m3ke_async.connect._LOOK_PAUSE", 0.0)
     ran = ask("--base-url", "http://127.0.0.1:9/v1", "--quiet")
     assert (ran.code, ran.out) == (ExitCode.INCOMPLETE, "")
     assert "nothing answers at http://127.0.0.1:9/v1" in ran.error
@@ -439,6 +442,12 @@ def test_check_asks_one_question_and_tells_what_it_saw(ask: Callable[..., Ran], 
     assert (one["choice"], one["outcome"], one["listed"]) == ("A", "answered", True)
 
 
+def test_check_takes_a_question_from_wherever_there_is_one(ask: Callable[..., Ran], suite: Path) -> None:
+    write_suite(suite, 1, 1, split="test")
+    (suite / "dev" / f"{task_name(0)}.jsonl").unlink()  # the first task has no dev rows
+    assert ask("--quiet", command="check").code == 0
+
+
 def test_check_names_the_setting_when_the_reply_is_cut_off(ask: Callable[..., Ran], server: Server) -> None:
     from tests.server import reply
 
@@ -507,7 +516,7 @@ def test_a_key_in_the_body_of_any_failure_is_not_kept(
 ) -> None:
     monkeypatch.setenv("MY_KEY", OTHER_KEY)
     server.script["Q0-0"] = [error(status, f"you sent {OTHER_KEY}", param="messages")]
-    ran = ask("--api-key-env", "MY_KEY", "--max-attempts", "2", "--json")
+    ran = ask("--api-key-env", "MY_KEY", "--max-attempts", "1", "--json")
     assert ran.code == ExitCode.INCOMPLETE
     assert "SENTINEL" not in ran.out + ran.err
     assert b"SENTINEL" not in everything_in(tmp_path)

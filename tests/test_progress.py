@@ -143,7 +143,7 @@ def test_the_display_fits_the_stream(
     [
         (2000, 4, 3),  # at most one in 2 s
         (2000, 100, 21),  # one per 5 %, and the last
-        (2000, 36_000, 1222),  # ten hours: one per 30 s or 5 %
+        (2000, 3600, 141),  # an hour: one per 30 s or 5 %, and the last
         (3, 100, 7),
         (1, 29, 2),
         (0, 2, 1),
