@@ -193,11 +193,11 @@ _JSON = st.recursive(
             max_size=4,
         )
     ),
-    max_leaves=8,
+    max_leaves=6,
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(_JSON, _JSON)
 def test_no_json_raises_and_a_reply_always_has_text_or_a_reason(choice: Any, usage: Any) -> None:
     got = parsed({"choices": [choice], "usage": usage})

@@ -289,9 +289,7 @@ def test_no_question_is_tried_for_longer_than_its_time(store: ReplyStore, wire: 
     assert asking.tally.failed == 1
 
 
-def test_new_questions_are_not_begun_while_many_wait_for_another_try(
-    store: ReplyStore, wire: Wire
-) -> None:
+def test_new_questions_are_not_begun_while_many_wait_for_another_try(store: ReplyStore, wire: Wire) -> None:
     wire.default = lambda mark: error(500, retry_after="100")
     asking = bench(store, wire, marks(1, 200), concurrency=4, attempts=2)
     touched: set[str] = set()
@@ -657,6 +655,23 @@ def test_what_hangs_gets_a_grace_and_no_more(store: ReplyStore, wire: Wire) -> N
     assert stop_at(asking, 8) == pytest.approx(GRACE, abs=0.5)
 
 
+def test_an_overdue_reply_has_the_same_grace_as_any_other_in_flight(store: ReplyStore, wire: Wire) -> None:
+    wire.script["Q0-0"] = [right_reply("Q0-0").after(40.0)]
+    wire.default = lambda mark: HANG
+    asking = bench(store, wire, marks(1, 2), timeout=30.0)
+
+    async def main() -> float:
+        engine, loop = asking.build(), asyncio.get_running_loop()
+        loop.call_later(35.0, lambda: engine.stop(IncompleteError("stop")))
+        with pytest.raises(IncompleteError, match=r"^stop$"):
+            await engine.run()
+        return loop.time() - fake_time.START
+
+    assert fake_time.run(main()) <= 35.0 + GRACE + 0.1
+    assert list(asking.replies) == ["Q0-0"]
+    assert store.get(make_ask("Q0-0").request.key) == asking.replies["Q0-0"]
+
+
 def test_a_second_stop_ends_at_once_and_loses_nothing_that_was_answered(
     store: ReplyStore, wire: Wire
 ) -> None:
@@ -781,6 +796,22 @@ def test_a_disk_that_stays_full_ends_the_run_all_the_same(
         run(asking)
     assert asking.replies == {}
     assert len(wire.seen) <= 4
+
+
+def test_who_insists_on_leaving_is_not_kept_by_a_full_disk(
+    store: ReplyStore, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = bench(store, wire, marks(1, 20), concurrency=4)
+    FullDisk(store, monkeypatch, times=10**9)
+
+    async def main() -> float:
+        engine, loop = asking.build(), asyncio.get_running_loop()
+        loop.call_later(5.5, engine.abort)
+        with pytest.raises(IncompleteError, match="make room"):
+            await engine.run()
+        return loop.time() - fake_time.START
+
+    assert fake_time.run(main()) == pytest.approx(5.5, abs=0.1)
 
 
 def test_replies_are_written_as_long_as_tries_are_left_though_the_grace_is_over(

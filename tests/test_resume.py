@@ -635,5 +635,5 @@ class KillAndResume(RuleBasedStateMachine):
         assert set(stored) == self.answered
 
 
-KillAndResume.TestCase.settings = hypothesis_settings(max_examples=15, stateful_step_count=8, deadline=None)
+KillAndResume.TestCase.settings = hypothesis_settings(max_examples=10, stateful_step_count=7, deadline=None)
 test_any_order_of_kills_stops_and_failures_ends_in_the_same_answers = KillAndResume.TestCase
