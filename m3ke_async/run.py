@@ -294,15 +294,15 @@ async def run(
     earlier = directory.read()
     _check_same(directory, earlier, evaluation)
     price = price_of(settings, target.profile, target.model)
-    if (finished := _finished(directory, earlier, settings, price)) is not None:
-        display.say(f"nothing to ask: {directory.path} is complete")
-        return finished
-    directory.prepare()
     if settings.max_cost is not None and price is None:
         raise UsageError(
             f"--max-cost needs a price, and none is known for {settings.model}: give --price IN,OUT, "
             "in money per million tokens, or limit tokens by --max-tokens-total"
         )
+    if (finished := _finished(directory, earlier, settings, price)) is not None:
+        display.say(f"nothing to ask: {directory.path} is complete")
+        return finished
+    directory.prepare()
     _say_unlabelled(evaluation, display)
     tally = Tally(total=evaluation.total)
     before = Ledger.from_json(earlier["ledger"]) if earlier else Ledger()

@@ -168,11 +168,12 @@ def test_a_misspelt_key_of_the_file_names_the_nearest(tmp_path: Path) -> None:
         (["--config", "nowhere.toml"], "nowhere.toml: cannot be read"),
     ],
 )
-def test_settings_that_cannot_work_are_one_line_and_send_nothing(
-    ask: Callable[..., Ran], server: Server, options: list[str], words: str
+def test_settings_that_cannot_work_are_one_line_and_leave_nothing_sent_or_written(
+    ask: Callable[..., Ran], server: Server, tmp_path: Path, options: list[str], words: str
 ) -> None:
     ran = ask("--quiet", *options)
     assert ran.code == ExitCode.USAGE
+    assert not (tmp_path / "results").exists()
     assert words in ran.error
     assert ran.out == ""
     assert server.looks == len(server.seen) == 0

@@ -99,6 +99,32 @@ def timeless(content: bytes) -> bytes:
     return re.sub(rb'("latency(_mean)?": ?)[\d.e-]+', rb"\1_", content)
 
 
+# What is sent
+
+
+def test_the_body_holds_the_papers_prompt_and_every_parameter_zero_too(
+    server: Server, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VLLM_API_KEY", raising=False)
+    ask(server, suite, tmp_path / "results", "--limit", "1", "--tasks", "Task 00*")
+    (seen,) = server.seen
+    assert seen.path == "/v1/chat/completions"
+    assert seen.body == {
+        "model": "m",
+        "messages": [
+            {
+                "role": "user",
+                "content": "请根据以下问题从‘A’、‘B’、‘C’、‘D’中选择正确的选项\n\n"
+                "Q0-0 下面哪一个词符合题意？\nA. 第一个词\nB. 第二个词\nC. 第三个词\nD. 第四个词\n"
+                "正确的选项是：",
+            }
+        ],
+        "temperature": 0,
+        "max_tokens": 64,
+    }
+    assert "authorization" not in seen.headers  # no key is made up where the server wants none
+
+
 # What the files hold
 
 
