@@ -204,6 +204,7 @@ def is_weak(text: str) -> bool:
 
 _SENTENCE = Pattern(r"[^。！!？?\n；;]{1,240}")
 _CONCLUDES = Pattern(r"答案|因此|所以|故|综上|应|可见|therefore|answer|thus|hence|\bso\b", re.IGNORECASE)
+_DENIES = Pattern(r"[不非没无未]|\bnot\b|n't\b")
 #: The least share of an option's pairs of characters that a sentence must hold to mean the option.
 _ENOUGH = 0.5
 
@@ -230,7 +231,9 @@ def near(text: str, options: OptionTexts) -> tuple[str, int, int] | None:
         and _share(own, said, pairs=True) >= _ENOUGH
         and all(_beats(own, other, said) for name, other in wanted.items() if name != letter)
     ]
-    return (meant[0], *chosen.span()) if len(meant) == 1 else None
+    if len(meant) != 1 or (_DENIES.search(chosen[0]) and not _DENIES.search(options.dense[meant[0]])):
+        return None
+    return meant[0], *chosen.span()
 
 
 _TOKEN = Pattern(r"\d+(?:\.\d+)?|[a-z]+|[^\W\da-z_]")
