@@ -208,7 +208,8 @@ class Server(Script):
 
     Attributes:
         models: names that /models lists; None answers 404.
-        looks: how often it was asked for them.
+        look: called when it is asked for them; False leaves the question open.
+        looks: how often it was asked.
         connections: open now.
         opened: ever.
     """
@@ -216,6 +217,7 @@ class Server(Script):
     def __init__(self, *, models: tuple[str, ...] | None = ("m",)) -> None:
         super().__init__()
         self.models = models
+        self.look: Callable[[], bool] = lambda: True
         self.looks = 0
         self.connections: set[_Connection] = set()
         self.opened = 0
@@ -280,6 +282,8 @@ class _Connection(asyncio.Protocol):
         if method == "GET":
             self._server.looks += 1
             names = self._server.models
+            if not self._server.look():
+                return
             self._send(error(404) if names is None else raw({"data": [{"id": name} for name in names]}))
             return
         at = asyncio.get_running_loop().time()

@@ -103,6 +103,13 @@ async def test_requests_are_counted_exactly_and_the_same_command_goes_on(
     assert result.ledger.requests == 20
 
 
+async def test_a_limit_that_is_just_enough_stops_nothing(server: Server, tmp_path: Path) -> None:
+    result = await ask(
+        write_suite(tmp_path / "suite", 2, 10), server.url, tmp_path / "results", max_requests=20
+    )
+    assert result.exit_code is ExitCode.COMPLETE
+
+
 async def test_a_run_that_was_stopped_is_marked_partial_and_scores_what_there_is(
     server: Server, tmp_path: Path
 ) -> None:

@@ -342,6 +342,23 @@ async def test_a_web_page_is_asked_again_and_then_stops_the_run(server: Server, 
     assert max(server.counts.values()) == 3
 
 
+async def test_text_that_utf8_cannot_hold_harms_neither_the_store_nor_the_files(
+    server: Server, tmp_path: Path
+) -> None:
+    foreign = {**completion({"role": "assistant", "content": "\ud83d 答案：B"}), "model": "m\ud83d"}
+    result = await run_with(
+        server,
+        tmp_path,
+        q4=[raw({**foreign, "system_fingerprint": "\udcff"})],
+        q5=[error(400, "bad \ud83d prompt\x00\x1b[31m", code="\ud83d")],
+        q6=[raw(b"\xff\xfe\x00")],
+    )
+    by_id = {line["id"]: line for line in lines(result)}
+    assert (by_id[4]["choice"], by_id[4]["reply"]) == ("B", "\\ud83d 答案：B")
+    assert by_id[5]["outcome"] == by_id[6]["outcome"] == "failed"
+    assert by_id[5]["failure"].isprintable()
+
+
 async def test_a_refusal_and_text_without_a_letter_are_replies(server: Server, tmp_path: Path) -> None:
     result = await run_with(
         server,

@@ -428,6 +428,21 @@ async def test_a_full_disk_loses_nothing_that_was_answered(
     assert set(server.counts.values()) == {1}
 
 
+async def test_a_mistake_while_scoring_costs_no_reply(
+    server: Server, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("m3ke_async.results.score", fail)
+        with pytest.raises(ZeroDivisionError):
+            await ask(suite, server.url, tmp_path / "results")
+    assert len(server.seen) == 30
+    check_complete(await ask(suite, server.url, tmp_path / "results"), ALL)
+    assert len(server.seen) == 30
+
+
 # -- signals -------------------------------------------------------------------------------
 
 
@@ -488,6 +503,27 @@ async def test_the_second_signal_leaves_at_once_and_loses_nothing_that_was_answe
     check_complete(await ask(suite, server.url, results), ALL)
     assert all(server.counts[mark] == 1 for mark in answered)
     assert len(server.seen) == 30 + 8
+
+
+async def test_a_signal_before_the_first_question_is_one_line_too(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    looked = asyncio.Event()
+
+    def look() -> bool:
+        looked.set()
+        return False
+
+    server.look = look
+    process = await start(*run_arguments(suite, server.url, tmp_path / "results", "--quiet"))
+    await looked.wait()
+    process.send_signal(signal.SIGINT)
+    end = await ended(process)
+    assert end.code == 130
+    # a terminal shows ^C first, so that an empty line stands before the message
+    assert end.err.split("\n", 1)[-1] == (
+        "m3ke: interrupted; every reply is kept, and the same command goes on\n"
+    )
 
 
 async def test_ten_kills_at_random_moments_cost_only_what_was_in_flight(

@@ -206,6 +206,7 @@ RETRY_AFTER: dict[str, tuple[dict[str, str], float | None]] = {
     "date ahead": ({"Retry-After": http(30), "Date": http(0)}, 30.0),
     "date past": ({"Retry-After": http(-30), "Date": http(0)}, None),
     "clock an hour off": ({"Retry-After": http(3630), "Date": http(3600)}, 30.0),
+    "foreign bytes": ({"Retry-After": "\udcff2"}, None),
     "milliseconds win": ({"Retry-After-Ms": "250", "Retry-After": "9"}, 0.25),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -93,6 +94,22 @@ async def test_a_redirect_is_an_answer_and_is_not_followed(server: Server) -> No
     async with connected(server, key=KEY) as transport:
         response = await transport.ask(body())
     assert (response.status, len(server.seen)) == (307, 1)
+
+
+async def test_a_packed_answer_is_unpacked(server: Server) -> None:
+    server.script["Q0-0"] = [raw(gzip.compress(b'{"text": "B"}'), Content_Encoding="gzip")]
+    async with connected(server) as transport:
+        assert (await transport.ask(body())).body == b'{"text": "B"}'
+
+
+async def test_a_packed_answer_is_cut_off_by_its_real_size(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_module, "MAX_BODY", 100_000)
+    server.script["Q0-0"] = [raw(gzip.compress(b"x" * 50_000_000), Content_Encoding="gzip")]
+    async with connected(server) as transport:
+        with pytest.raises(BodyTooLargeError):
+            await transport.ask(body())
 
 
 async def test_cookies_of_the_server_are_not_sent_back(server: Server) -> None:
