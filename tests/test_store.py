@@ -164,6 +164,21 @@ def test_a_full_disk_is_an_error_and_the_store_goes_on_when_there_is_room(
         store.put_failure(request(2), Failure("timeout", "x"))
 
 
+def test_a_replacement_that_fails_half_way_leaves_the_old_reply(path: Path) -> None:
+    with ReplyStore(path) as store:
+        store.put(request(), Reply("A"))
+        store._db.execute(
+            "CREATE TEMP TRIGGER no BEFORE INSERT ON main.replies BEGIN SELECT RAISE(FAIL, 'no'); END"
+        )
+        with pytest.raises(StoreError, match="no"):
+            store.put(request(), Reply("B"), replace=True)
+        assert store.get(request().key) == Reply("A")
+        store._db.execute("DROP TRIGGER no")
+        store.put(request(), Reply("B"), replace=True)
+        assert store.get(request().key) == Reply("B")
+    assert len(rows(path, "superseded")) == 1
+
+
 def test_a_failure_that_cannot_be_written_is_an_error(path: Path) -> None:
     with ReplyStore(path) as store:
         full(store)
@@ -285,7 +300,11 @@ def fill_spare(kept: Path, spare: Path) -> list[str]:
     return warnings
 
 
-def test_new_replies_go_to_the_spare_file_when_the_store_is_read_only(kept: Path, spare: Path) -> None:
+@pytest.mark.parametrize("folder_mode", [0o755, 0o777])
+def test_new_replies_go_to_the_spare_file_when_the_store_is_read_only(
+    kept: Path, spare: Path, folder_mode: int
+) -> None:
+    kept.parent.chmod(folder_mode)
     (warning,) = fill_spare(kept, spare)
     assert str(kept) in warning
     assert str(spare) in warning
@@ -305,7 +324,7 @@ def test_the_spare_file_comes_home_when_the_store_can_be_written_again(kept: Pat
     assert [row[1] for row in rows(kept, "superseded")] == [b'{"text":"old"}']  # nothing paid is lost
 
 
-@pytest.mark.parametrize("folder_mode", [0o755, 0o555])
+@pytest.mark.parametrize("folder_mode", [0o755, 0o555, 0o777])
 @pytest.mark.parametrize("with_spare", [False, True])
 def test_without_a_place_to_write_a_read_only_store_is_read(
     kept: Path, folder_mode: int, *, with_spare: bool
