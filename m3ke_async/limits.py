@@ -90,7 +90,7 @@ class RequestPace:
             if self._loop is not loop:  # another loop's clock says nothing here
                 self._loop, self._granted_at, self._granted_now = loop, -math.inf, 0
             rate = per_minute * PACE_SHARE / 60
-            self._lot = max(1, math.ceil(rate * GRAIN))
+            self._lot = max(1, round(rate * GRAIN))
             capacity = self._lot + rate * LAG
             self._limiter = AsyncLimiter(capacity, capacity / rate)
             await self._limiter.acquire(capacity - min(1.0, rate * (loop.time() - self._granted_at)))
@@ -151,7 +151,7 @@ class TokenPace:
         self._forget(now)
         charge = Charge(now, 0.0)
         self._charges.append(charge)
-        self._paid_at = max(self._paid_at, now - LAG)
+        self._paid_at = max(self._paid_at, now - LAG) if self._paid_at > -math.inf else now
         self.settle(charge, tokens)
         return charge
 
