@@ -31,7 +31,7 @@ _CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTA
 _UNSURE_BEFORE = Pattern(
     r"如果|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|同学|误选|误认|错选|例如|比如|格式|其他|其余|另外"
     r"|if\b(?<![a-z]if)|suppose|might|whether|why\b|for example|such as|other|not\b|n't\b|is it\b"
-    r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|并非\Z|未必(?:是)?\Z"
+    r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|并非\Z|未必(?:是)?\Z"
 )
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = Pattern(
@@ -69,6 +69,8 @@ _SPOILS = dict.fromkeys(Says, _NEVER) | {
     Says.TICK: _LINE_END,
     Says.CROSS: _LINE_END,
 }
+_ALL = Pattern(r"都|均|全|\ball\b|every")
+_CONTRAST = Pattern(r"但|然而|实际|其实|却|不过|\bbut\b|however|actually|in fact")
 _TOPIC = Pattern(r"\s{0,3}[:：,，]")
 #: How far back a cue is looked for, and how far on a predicate.
 _BACK, _ON = 100, 80
@@ -150,7 +152,7 @@ class Grammar:
             return None
         rule, said = found.rule, form[max(0, found.start) : at]
         says = rule.says
-        if says in (Says.ANSWER, Says.LIKELY, Says.ONLY, Says.BUT):
+        if says in (Says.ANSWER, Says.LIKELY, Says.ALSO, Says.ONLY, Says.BUT):
             if listed and "\n" in said:
                 return None
             before = _clause(form, max(0, found.start) + (said[:1] in _PAUSE))
@@ -204,6 +206,8 @@ class Grammar:
         holds = None if found is None else found.rule.says
         if says is Says.ONLY:
             return holds if holds in (Says.TRUE, Says.FALSE) and holds is not asked.fits else Says.LIKELY
+        if holds is None and not _ALL.search(form, max(0, at - 60), at):
+            return Says.UNSURE
         return Says.REJECT if holds is asked.fits else Says.LIKELY
 
     def _followed(self, shape: Shape, mention: Mention, index: int, rules: _Both) -> Event | None:
@@ -216,7 +220,9 @@ class Grammar:
         end = _SENTENCE_END.search(gap)
         if "答案" in gap or (end and not _SUBJECT.search(gap, end.start())):
             return None
-        unsure = _SEEMING.search(gap) or _UNSURE_BEFORE.search(_clause(form, at))
+        unsure = (_SEEMING.search(gap) and _CONTRAST.search(form, found.end)) or _UNSURE_BEFORE.search(
+            _clause(form, at)
+        )
         return Event(
             at, mention.letters, Says.UNSURE if unsure else found.rule.says, found.rule.name, mention
         )

@@ -46,6 +46,12 @@ def statement(form: str, events: Sequence[Event]) -> Pick:
     An earlier one stands unless it named the same letters, was taken back in between, or named several
     of which the last one takes one.
     """
+    beside = [event for event in events if event.says is Says.ALSO]
+    if beside:
+        named = {
+            letter for event in events if event.says in (*_STATED, Says.ALSO) for letter in event.letters
+        }
+        return picked(named, beside[-1].rule, beside[-1].mention)
     stated = [event for event in events if event.says is Says.ANSWER]
     likely = [event for event in events if event.says is Says.LIKELY]
     if stated and likely and likely[-1].at > stated[-1].at:
@@ -74,7 +80,7 @@ def verdict(events: Sequence[Event], fits: Says) -> Pick:
     asserted: dict[str, Event] = {}
     denied: dict[str, Event] = {}
     for event in events:
-        if event.says not in (*_STATED, Says.UNSURE):
+        if event.says not in (*_STATED, Says.ALSO, Says.UNSURE):
             judged = asserted if event.says in (fits, Says.TICK) else denied
             judged.update(dict.fromkeys(event.letters, event))
     alive = {letter: event for letter, event in asserted.items() if letter not in denied}

@@ -60,8 +60,9 @@ class Mention(NamedTuple):
         core: where the letter itself stands.
         heading: a letter, a separator, then text: the form of a listed option.
         opens: it is the first thing on its line.
-        told: the option's own text follows the letter, or is the mention.
+        told: the option's own text follows the letter, or stands without it.
         worded: a word for option stands beside the letter.
+        lettered: it names the option by its letter, not by its text or place.
     """
 
     start: int
@@ -72,13 +73,14 @@ class Mention(NamedTuple):
     opens: bool = False
     told: bool = False
     worded: bool = False
+    lettered: bool = True
 
     @property
     def mark(self) -> str:
         """What stands for it in a shape."""
         if not self.told:
             return BARE
-        return TEXT if self.core == (self.start, self.end) else TOLD
+        return TOLD if self.lettered else TEXT
 
 
 def find_letters(text: str, asked: Asked) -> list[Mention]:
@@ -92,7 +94,7 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
         told = _told(text, end, letters, asked)
         if not told and is_noise(text, start, end, asked):
             continue
-        if end - start > 1 and not _is_list(letters, text, start, end):
+        if end - start > 1 and not _is_list(letters, text, start, end, asked):
             continue
         mention = _decorated(text, start, end, letters, told)
         if mention.start < taken:
@@ -156,9 +158,9 @@ def _told(text: str, end: int, letter: str, asked: Asked) -> int:
     return place + len(option) if text.startswith(option, place) else 0
 
 
-def _is_list(letters: str, text: str, start: int, end: int) -> bool:
+def _is_list(letters: str, text: str, start: int, end: int, asked: Asked) -> bool:
     """Whether letters without anything between them name several options, as in ABD."""
-    if "".join(sorted(set(letters))) != letters:
+    if "".join(sorted(set(letters))) != letters or letters in asked.names:
         return False
     before = text[max(0, start - 40) : start].rstrip(" ")[-1:]
     return not before or before in _LIST_BEFORE or text[end : end + 8].lstrip().startswith(_LIST_AFTER)

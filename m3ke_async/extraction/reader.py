@@ -136,12 +136,14 @@ def _is_through(pick: Pick, events: Sequence[Event]) -> bool:
 
 def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
     """Whether the only option named can be meant: a bare number or letter only at the end of a reply."""
-    if mention.told and mention.core == (mention.start, mention.end):
+    if not mention.lettered:
         option = asked.texts.dense.get(mention.letters, "")
         if not is_weak(option):
             return True
         result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
         return result.search(text, max(0, mention.start - 4), mention.start) is not None
+    if text[mention.start - 1 : mention.start] in {"非", "不", "未"}:
+        return False
     plain = not (mention.heading or mention.worded or mention.told or mention.start < mention.core[0])
     if plain and len(text) > _SHORT:
         return False

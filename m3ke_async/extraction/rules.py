@@ -1,9 +1,9 @@
 """What a rule is, and how a table of rules is made ready to read with.
 
 Rules read the shape of a reply: lower case, markup overwritten, every mention of options one mark. In
-their patterns `@` is a mention, `§` one that holds its option's text, and `¶` a letter with its text. A rule opens with one of its
-cues, plain words, and goes on with a bounded pattern; nothing repeats inside a repetition, so reading
-takes linear time.
+their patterns `@` is a mention, `§` one that holds its option's text, and `¶` a letter with its text. A
+rule opens with one of its cues, plain words, and goes on with a bounded pattern; nothing repeats inside
+a repetition, so reading takes linear time.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class Says(StrEnum):
 
     ANSWER = "answer"  # this is the answer
     LIKELY = "likely"  # the same, in words that also serve on the way to it
+    ALSO = "also"  # this is the answer beside the one before
     ONLY = "only"  # this one, unlike the others, is what follows
     BUT = "but"  # all but this one are what follows
     REJECT = "reject"  # this is not the answer

@@ -73,7 +73,7 @@ RULES: tuple[Rule, ...] = (
         "zh-also",
         Tier.STATEMENT,
         Place.BEFORE,
-        Says.ANSWER,
+        Says.ALSO,
         "a second option beside the first",
         "也可能|也可以|也能|也行",
         r"(?:是|为|选|选择)?\s?@",
@@ -112,6 +112,17 @@ RULES: tuple[Rule, ...] = (
         r"\s?(?:是|为|选|成|[:：])[:：\s]{0,3}@",
         "A 不对，应为B",
         "A 不对，不应为B",
+    ),
+    Rule(
+        "corrected",
+        Tier.STATEMENT,
+        Place.BEFORE,
+        Says.ANSWER,
+        "an option right after a word that takes the last one back",
+        "不对，|不，|错了，|不对,|no, |wait, |actually, |actually |correction: ",
+        r"\s?@",
+        "A？不对，B。",
+        "A？对，B。",
     ),
     Rule(
         "zh-left",
@@ -338,7 +349,8 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.REJECT,
         "excluded by name",
-        "排除|划掉|划去|去掉|剔除|淘汰|否定|不选|并非|而非|不能|不应|不该|不可|不会|不太|不可能|不应该|不是|不为",
+        "排除|划掉|划去|去掉|剔除|淘汰|否定|不选"
+        "|未选|勿选|别选|没选|没有选|并非|而非|不能|不应|不该|不可|不会|不太|不可能|不应该|不是|不为",
         r"(?:可能|是|选择|选|为){0,2}[了掉\s的项也]{0,4}@",
         "先排除A、C，再排除D",
         "先看A、C，再看D",
@@ -349,7 +361,7 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.REJECT,
         "excluded by name, English",
-        "not|neither|nor|rule out|rules out|ruled out|ruling out|eliminate|eliminates|eliminated|eliminating"
+        "not|neither|nor|none of|rule out|rules out|ruled out|ruling out|eliminate|eliminates|eliminated|eliminating"
         "|exclude|excludes|excluded|excluding|rather than|instead of|discard|discarding|reject|rejecting",
         r"\s(?:either |both )?@",
         "We can rule out A, C and D",
@@ -362,7 +374,8 @@ RULES: tuple[Rule, ...] = (
         Says.ANSWER,
         "the option, then that it is the answer",
         "是|为|成为|即|符合|当选|入选",
-        r"(?:(?<=[是为即])(?:本题|该题|此题|我的)?(?:唯一|最终)?的?(?:正确|最佳|标准|最终|最合适|最恰当|最优|合适)?的?(?:答案|选择|选项)"
+        r"(?:(?<=[是为即])(?:[^\s。，,不非没无未错误]{0,8}答案|(?:本题|该题|此题|我的)?(?:唯一|最终)?的?"
+        r"(?:正确|最佳|标准|最终|最合适|最恰当|最优|合适)的?(?:选择|选项))"
         r"|(?<=符合)(?:题意|题目要求|要求|题干)|(?<=[当入]选))",
         "B为答案，而A说的是另一个城市",
         "B为城市，而A说的是另一个城市",
@@ -414,7 +427,7 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.REJECT,
         "named, then excluded",
-        "排除|划掉|划去|剔除|淘汰|舍去|去掉|舍弃|故不选|所以不选|因此不选",
+        "排除|划掉|划去|剔除|淘汰|舍去|去掉|舍弃|故不选|所以不选|因此不选|除外|干扰项",
         "",
         "A、C、D都可以划掉",
         "A、C、D都可以看看",
@@ -515,7 +528,7 @@ RULES: tuple[Rule, ...] = (
         "",
         "A、C不是首都，D也不是",
         "A、C或是首都，D也或是",
-        reach=3,
+        reach=6,
     ),
     Rule(
         "zh-not-of",
@@ -525,8 +538,8 @@ RULES: tuple[Rule, ...] = (
         "said not to belong",
         "不属于",
         "",
-        "A、C两座城市不属于首都，D一样不属于",
-        "A、C两座城市不知是否，D一样不知",
+        "A、C两座沿海的城市不属于首都，D一样不属于",
+        "A、C两座沿海的城市不知是否，D一样不知",
         reach=8,
     ),
     Rule(
@@ -535,7 +548,7 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.TRUE,
         "said to be right",
-        "正确|符合|成立|准确|恰当|无误|属实|合理|对|没错",
+        "正确|符合|相符|成立|准确|恰当|无误|属实|合理|对|没错",
         r"(?:(?<=正确)(?!的?(?:答案|选项|说法|表述|是)|与否)|(?<=[合立准当误实理错])|(?<=准确)|(?<=[是说得都全也项：:，,|\s）)@]对)(?=[的。，,;；\s)）|]|\Z))",
         "A说的是港口，B项正确，C、D太远",
         "A说的是港口，B项存疑，C、D太远",

@@ -112,8 +112,7 @@ class OptionTexts:
 
     def _is_asked(self, mention: Mention) -> bool:
         """Whether it is a text that the question itself holds, so that any reply may repeat it."""
-        is_text = mention.told and mention.core == (mention.start, mention.end)
-        return is_text and self.dense.get(mention.letters, " ") in self._question
+        return not mention.lettered and self.dense.get(mention.letters, " ") in self._question
 
 
 class _Claims:
@@ -132,7 +131,7 @@ class _Claims:
             return
         self._taken[start:end] = b"1" * (end - start)
         opens = self._text[max(0, start - 16) : start].rstrip(" -*•·>#\t")[-1:] in {"", "\n"}
-        self.found.append(Mention(start, end, letter, (start, end), opens, opens, told=True))
+        self.found.append(Mention(start, end, letter, (start, end), opens, opens, told=True, lettered=False))
 
 
 def _stems(dense: Mapping[str, str]) -> dict[str, str]:
@@ -150,7 +149,7 @@ def _stems(dense: Mapping[str, str]) -> dict[str, str]:
     if before + after < 1:
         return {}
     stems = {letter: text[before : len(text) - after] for letter, text in dense.items()}
-    return stems if all(stem.isdigit() or len(stem) > 1 for stem in stems.values()) else {}
+    return {letter: stem for letter, stem in stems.items() if stem.isdigit() or len(stem) > 1}
 
 
 def _shared(texts: Sequence[str]) -> int:
