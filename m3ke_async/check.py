@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from m3ke_async.evaluation import Evaluation, Item
     from m3ke_async.progress import Display
     from m3ke_async.rate_headers import Limits
-    from m3ke_async.run import Target
+    from m3ke_async.target import Target
 
 
 @dataclass(frozen=True, slots=True)

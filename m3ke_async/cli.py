@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from m3ke_async.evaluation import Evaluation
     from m3ke_async.progress import Display
-    from m3ke_async.run import RunResult, Target
+    from m3ke_async.run import RunResult
     from m3ke_async.settings import RunSettings
+    from m3ke_async.target import Target
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -185,7 +186,8 @@ def _settings(model: str | None, config: Path | None, given: Mapping[str, Any]) 
 
 def _prepare(settings: RunSettings, display: Display, *, sends: bool) -> tuple[Evaluation, Target]:
     from m3ke_async.evaluation import make_evaluation
-    from m3ke_async.run import find_suite, find_target
+    from m3ke_async.run import find_suite
+    from m3ke_async.target import find_target
 
     suite = find_suite(settings.data)
     target = find_target(settings, display, sends=sends)
@@ -244,9 +246,9 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
     """Requests, tokens, price and time of a run; sends nothing."""
     from m3ke_async.plan import make_plan
     from m3ke_async.progress import make_display
-    from m3ke_async.run import price_of
     from m3ke_async.rundir import STORE_NAME
     from m3ke_async.store import ReplyStore
+    from m3ke_async.target import price_of
 
     settings = _settings(model, config, options)
     evaluation, target = _prepare(settings, make_display(quiet=quiet), sends=False)
@@ -305,7 +307,7 @@ def score(
     run_path: str, key: str | None, data: str | None, results: str, *, all_tasks: bool, as_json: bool
 ) -> int:
     """Extract and score RUN again, offline; --key scores the test split."""
-    from m3ke_async.run import rescore
+    from m3ke_async.reopen import rescore
     from m3ke_async.rundir import find_run
 
     result = rescore(find_run(run_path, results), data=data, key=key, warn=_fail)
@@ -324,7 +326,7 @@ def score(
 def explain(run_path: str, task: str, question_id: str, data: str | None, results: str) -> None:
     """One question of RUN: prompt, reply, marked choice, rule."""
     from m3ke_async.explain import explain as explain_question
-    from m3ke_async.run import reopen
+    from m3ke_async.reopen import reopen
     from m3ke_async.rundir import find_run
     from m3ke_async.store import ReplyStore
 

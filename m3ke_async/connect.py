@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from random import Random
 
     from m3ke_async.progress import Display
-    from m3ke_async.run import Target
     from m3ke_async.serve import LocalServer
     from m3ke_async.settings import RunSettings
+    from m3ke_async.target import Target
 
 #: Seconds to open a connection: long, since hundreds may be opened at once.
 CONNECT_TIMEOUT = 20.0

@@ -80,6 +80,13 @@ class RunDir:
         """Every number."""
         return self.path / "scores.json"
 
+    def answers_size(self) -> int | None:
+        """Bytes of answers.jsonl, by which a file that was touched is told; None where there is none."""
+        try:
+            return self.answers.stat().st_size
+        except FileNotFoundError:
+            return None
+
     def prepare(self) -> None:
         """Make the folder and prove that it can be written, before anything is sent.
 

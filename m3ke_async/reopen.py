@@ -1,0 +1,83 @@
+"""A run on disk once more: its questions as they were, and its results anew, offline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from m3ke_async.choice import RULES_VERSION
+from m3ke_async.errors import UsageError
+from m3ke_async.evaluation import make_evaluation
+from m3ke_async.key import load_key
+from m3ke_async.providers import load_profile
+from m3ke_async.results import write_results
+from m3ke_async.run import RunResult
+from m3ke_async.rundir import differences
+from m3ke_async.settings import make_settings
+from m3ke_async.store import ReplyStore
+from m3ke_async.suite import load_suite
+from m3ke_async.tally import Ledger
+from m3ke_async.target import price_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from m3ke_async.evaluation import Evaluation
+    from m3ke_async.rundir import RunDir
+
+
+def reopen(directory: RunDir, data: str | None) -> Evaluation:
+    """What a run on disk asked, for work that sends nothing.
+
+    Args:
+        directory: of the run.
+        data: where the suite lies now; None where it lay then.
+
+    Raises:
+        UsageError: the suite or the template is not what it was.
+    """
+    record = directory.read()
+    if record is None:
+        raise UsageError(f"{directory.path} holds no run.json; give the folder of a run")
+    stored = {
+        name: value
+        for name, value in record["settings"].items()
+        if value not in (None, []) and name != "model"
+    }
+    settings = make_settings(record["settings"]["model"], stored)
+    evaluation = make_evaluation(
+        settings,
+        load_suite(data if data is not None else record["data"]),
+        load_profile(record["provider"]),
+        record["model"],
+        record["identity"]["address"],
+    )
+    changed = differences(record["identity"], evaluation.identity())
+    if changed:
+        raise UsageError(
+            f"{directory.path} was made of something else: {'; '.join(changed)}; give the right --data"
+        )
+    return evaluation
+
+
+def rescore(
+    directory: RunDir, *, data: str | None, key: str | None, warn: Callable[[str], None]
+) -> RunResult:
+    """Extract and score again, offline.
+
+    Args:
+        directory: of the run.
+        data: as of `reopen`.
+        key: path of an answer key.
+        warn: is told of trouble with the store.
+    """
+    evaluation = reopen(directory, data)
+    record = directory.read() or {}
+    letters = load_key(key, evaluation.suite, evaluation.settings.split) if key is not None else None
+    if directory.store.exists():
+        with ReplyStore(directory.store, spare=directory.spare_store, warn=warn) as store:
+            scores = write_results(evaluation, store, directory, key=letters)
+    else:
+        scores = write_results(evaluation, None, directory, key=letters)
+    directory.write({**record, "rules": RULES_VERSION, "answers_bytes": directory.answers_size()})
+    price = price_of(evaluation.settings, evaluation.profile, evaluation.model)
+    return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)

@@ -1,0 +1,134 @@
+"""The live part of a run: connects, asks what is owed, and lets go again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from contextlib import AsyncExitStack, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from m3ke_async.interrupt import signals_stop
+from m3ke_async.progress import Silent
+from m3ke_async.results import choose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from m3ke_async.backlog import Ask
+    from m3ke_async.engine import Engine
+    from m3ke_async.evaluation import Evaluation
+    from m3ke_async.progress import Display
+    from m3ke_async.request import Reply
+    from m3ke_async.rundir import RunDir
+    from m3ke_async.serve import LocalServer
+    from m3ke_async.store import ReplyStore
+    from m3ke_async.suite import Task
+    from m3ke_async.tally import Ledger, Price, Tally
+    from m3ke_async.target import Target
+
+#: Stored replies that are passed before others may run.
+_PASS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One command at work on a run."""
+
+    directory: RunDir
+    evaluation: Evaluation
+    target: Target
+    display: Display
+    tally: Tally
+    before: Ledger
+
+
+async def ask(session: Session, store: ReplyStore, *, price: Price | None, signals: bool) -> None:
+    """Ask everything that is owed."""
+    # Only a run that sends needs the HTTP client and its 0.2 s of import.
+    from m3ke_async.backlog import Backlog
+    from m3ke_async.connect import connect, preflight
+    from m3ke_async.engine import Engine, EngineSettings
+    from m3ke_async.lanes import Lanes
+    from m3ke_async.retry import RetryPolicy
+
+    evaluation, target, tally, display = session.evaluation, session.target, session.tally, session.display
+    settings = evaluation.settings
+    rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
+    since = time.time()
+    async with AsyncExitStack() as stack:
+        endpoints, server = await connect(
+            settings, target, log=session.directory.path / "server.log", rng=rng, stack=stack
+        )
+        listed = await preflight(endpoints, target, display)
+        engine = Engine(
+            backlog=Backlog(
+                Lanes(
+                    (_owed(evaluation, task, store, tally, since) for task in evaluation.suite.tasks),
+                    lead=settings.shots > 0,
+                )
+            ),
+            endpoints=endpoints,
+            store=store,
+            retry=RetryPolicy(max_attempts=settings.max_attempts, rng=rng),
+            profile=target.profile,
+            settings=EngineSettings(
+                timeout=target.timeout(settings),
+                max_tokens=settings.max_tokens,
+                budget=settings.budget,
+                price=price,
+                replace=settings.fresh or settings.retry_filtered,
+                probe=not listed,
+                secret=target.key,
+            ),
+            tally=tally,
+            on_reply=_ignore if isinstance(display, Silent) else partial(_count, tally),
+            warn=display.warn,
+        )
+        if server is not None:
+            watch = asyncio.create_task(_stop_with(server, engine))
+            stack.callback(watch.cancel)
+        with signals_stop(engine, display, tally) if signals else nullcontext():
+            async with display.watch(tally, lambda: engine.next_try):
+                await engine.run()
+
+
+async def _stop_with(server: LocalServer, engine: Engine) -> None:
+    """Stop the run when its server ends by itself."""
+    engine.stop(await server.ended())
+
+
+def _ignore(ask: Ask, reply: Reply) -> None:
+    """Nobody looks at the outcomes before the results are written."""
+
+
+def _count(tally: Tally, ask: Ask, reply: Reply) -> None:
+    tally.outcomes[choose(ask.question, reply).outcome] += 1
+
+
+def _owed(
+    evaluation: Evaluation, task: Task, store: ReplyStore, tally: Tally, since: float
+) -> Iterator[Ask | None]:
+    """The questions of a task that have no reply yet."""
+    from m3ke_async.backlog import Ask
+
+    settings = evaluation.settings
+    passed = 0
+    for item in evaluation.items(task):
+        request = item.request
+        reply = store.get(request.key)
+        again = reply is not None and (
+            (settings.fresh and reply.received_at < since) or (settings.retry_filtered and reply.filtered)
+        )
+        if reply is not None and not again:
+            tally.stored += 1
+        elif settings.retry_failed and store.get_failure(request.key) is None:
+            tally.total -= 1
+        else:
+            yield Ask(request, item.question)
+            continue
+        passed += 1
+        if passed % _PASS == 0:
+            yield None

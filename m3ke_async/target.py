@@ -1,0 +1,126 @@
+"""Who is asked: provider, model, key, addresses; everything about a run but its questions."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from m3ke_async.address import parse_address
+from m3ke_async.errors import UsageError
+from m3ke_async.providers import Hosting, load_profile, parse_model
+from m3ke_async.tally import Price
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from m3ke_async.address import Address
+    from m3ke_async.models import LocalModel
+    from m3ke_async.progress import Display
+    from m3ke_async.providers import Profile
+    from m3ke_async.settings import RunSettings
+
+#: Seconds of one attempt where none are set, at a hosted API and at a server of one's own.
+HOSTED_TIMEOUT, OWN_TIMEOUT = 120.0, 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Who is asked: everything about the model but the questions.
+
+    Attributes:
+        profile: of the provider.
+        model: its name there.
+        key: the API key; it stands nowhere else.
+        addresses: of the endpoints; empty for a model that is served for the run.
+        local: the model to be served.
+    """
+
+    profile: Profile
+    model: str
+    key: str | None
+    addresses: tuple[Address, ...]
+    local: LocalModel | None = None
+
+    @property
+    def identity(self) -> str:
+        """What stands for the address in the requests' identity."""
+        if self.local is not None:
+            from m3ke_async.serve import identity
+
+            return identity(self.local.name, self.local.sha256)
+        return self.addresses[0].public
+
+    def timeout(self, settings: RunSettings) -> float:
+        """Seconds of one attempt. A server of one's own may keep a request waiting in its queue."""
+        if settings.timeout is not None:
+            return settings.timeout
+        return HOSTED_TIMEOUT if self.profile.hosting is Hosting.HOSTED else OWN_TIMEOUT
+
+
+def find_target(
+    settings: RunSettings,
+    display: Display,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    sends: bool = True,
+) -> Target:
+    """Who is asked; a local model is downloaded where it is not here yet.
+
+    Args:
+        settings: of the run.
+        display: where to say how a download goes.
+        environ: holds the key.
+        sends: whether requests will be sent, which may need a key.
+
+    Raises:
+        UsageError: no such provider, no address, or no key where one is needed.
+    """
+    name, model = parse_model(settings.model)
+    profile = load_profile(name)
+    if settings.api_key_env:
+        profile = replace(profile, key_env=(settings.api_key_env,))
+    if profile.hosting is Hosting.EMBEDDED:
+        from m3ke_async.downloading import shown
+        from m3ke_async.models import resolve_model
+
+        with shown(display) as progress:
+            local = resolve_model(model, progress, say=display.say)
+        return Target(profile, local.name, None, (), local)
+    urls = settings.base_url or ((profile.base_url,) if profile.base_url else ())
+    if not urls:
+        raise UsageError(f"{name} has no address of its own: give --base-url, such as http://host:8000/v1")
+    addresses = tuple(parse_address(url, profile.chat_path) for url in urls)
+    key = _key(settings, profile, environ) if sends else None
+    if key and profile.key_header == "Authorization" and any(address.credentials for address in addresses):
+        raise UsageError(
+            f"the address {addresses[0].public} comes with a user or password, and there is a key as well: "
+            "both go into one header, so give one of them"
+        )
+    return Target(profile, model, key, addresses)
+
+
+def _key(settings: RunSettings, profile: Profile, environ: Mapping[str, str]) -> str | None:
+    for name in profile.key_env:
+        if key := environ.get(name, "").strip():
+            if not (key.isascii() and key.isprintable()):
+                raise UsageError(f"the key in {name} holds characters that no key has; copy it again")
+            return key
+    if settings.api_key_env:
+        raise UsageError(
+            f"the environment variable {settings.api_key_env} is not set, and --api-key-env names it"
+        )
+    if profile.key_required:
+        raise UsageError(
+            f"no key for {profile.title}: set {' or '.join(profile.key_env)} in the environment, "
+            "or name another variable by --api-key-env"
+        )
+    return None
+
+
+def price_of(settings: RunSettings, profile: Profile, model: str) -> Price | None:
+    """What tokens cost: as the user says, else as the provider's file knows."""
+    if settings.price is not None:
+        return settings.price
+    known = next((price for price in profile.prices if price.model == model), None)
+    return Price(known.input, known.output) if known else None
