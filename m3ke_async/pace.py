@@ -276,11 +276,9 @@ class Pace:
             self._slow_down(now)
         repeated = 2 * self._refused_among(_ROW, number) >= min(_ROW, number)
         if repeated:
-            if wait is None:
-                wait = min(_HOLD * 2**self._holds, _LONGEST_HOLD)
             if now >= self._held_until:  # not one of the same wave
                 self._holds = min(self._holds + 1, 16)
-            self.hold(wait)
+            self.hold(min(_HOLD * 2.0 ** (self._holds - 1), _LONGEST_HOLD) if wait is None else wait)
         return repeated
 
     def _refused_among(self, sends: int, number: float) -> int:
