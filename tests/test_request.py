@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from m3ke_async.request import ChatRequest, Reply, canonical_body, dump_json
@@ -111,6 +111,7 @@ def test_a_temperature_of_zero_is_sent_and_an_absent_one_is_not() -> None:
     assert b"temperature" not in canonical_body({"model": "m"})
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text()))
 def test_the_body_says_what_was_given(body: dict[str, Any]) -> None:
     escaped = json.loads(json.dumps(body).encode("utf-8", "backslashreplace"))

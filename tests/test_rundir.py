@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from m3ke_async.errors import DataError, UsageError
@@ -72,6 +72,7 @@ def test_a_name_is_one_safe_folder_whatever_the_model_is_called(model: str, tmp_
     assert (tmp_path / name).resolve().parent == tmp_path.resolve()
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=[])))
 def test_no_model_leads_out_of_the_results_folder(model: str) -> None:
     name = name_of(model)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from m3ke_async.text import escape_surrogates, normalised, one_line, printable
@@ -37,6 +37,7 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert printable(text) == text
 
 
+@settings(deadline=None)
 @given(ANY_TEXT)
 def test_printable_text_has_no_controls_and_can_be_written_as_utf_8(text: str) -> None:
     shown = printable(text)
@@ -44,6 +45,7 @@ def test_printable_text_has_no_controls_and_can_be_written_as_utf_8(text: str) -
     shown.encode()
 
 
+@settings(deadline=None)
 @given(ANY_TEXT, st.integers(1, 20))
 def test_a_limit_is_kept(text: str, limit: int) -> None:
     assert len(printable(text, limit=limit)) <= limit
@@ -55,6 +57,7 @@ def test_text_that_was_cut_says_so() -> None:
     assert printable("一二三四", limit=4) == "一二三四"
 
 
+@settings(deadline=None)
 @given(ANY_TEXT)
 def test_one_line_is_one_line(text: str) -> None:
     assert len(one_line(text).splitlines()) <= 1
@@ -90,6 +93,7 @@ def test_lone_surrogates_are_spelt_out_anywhere_in_a_value() -> None:
     assert escape_surrogates(value) == {"a\\ud83d": ["\\udc00", {"b": "好\\udfff"}], "n": 1, "none": None}
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_text_without_lone_surrogates_is_not_changed(text: str) -> None:
     assert escape_surrogates(text) == text
