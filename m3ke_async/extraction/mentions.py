@@ -20,7 +20,7 @@ _WORD = "A-Za-z0-9_\u00c0-\u024f\u0370-\u04ff"
 _STANDING = Pattern(
     rf"[A-Ha-d](?<![{_WORD}].)(?<![A-Za-z]['’].)"
     rf"(?:(?<=[A-H])(?![{_WORD}]|['’][a-z])|(?<=[A-D])[A-D]{{1,3}}(?![{_WORD}]|['’][a-z])"
-    rf"|(?<=[选项择案为是:：>{{\"(（ ][a-d])(?![{_WORD}'’]|\.\w|\s[a-z\u00c0-\u024f]))"
+    rf"|(?<=[选项择案为是:：>{{\"(（ ][a-d])(?![{_WORD}'’]|\.\w|\s?[\d+=^(-]|\s[a-z\u00c0-\u024f]))"
 )
 _LOWER_CUE = Pattern(
     r"(?:选项?|选择|答案[是为应该选：: ]{0,6}|ans[.:]|(?:answer|option|choice)(?: is|:| is:)?|boxed\{"
@@ -149,13 +149,12 @@ def _told(text: str, end: int, letter: str, asked: Asked) -> int:
     option = asked.option(letter)
     if not option:
         return 0
-    place = end
-    limit = min(end + 6, len(text))
-    while place < limit and text[place] in _GLUE:
-        place += 1
-    if place == end and len(option) == 1:
-        return 0
-    return place + len(option) if text.startswith(option, place) else 0
+    for place in range(end, min(end + 6, len(text))):
+        if text.startswith(option, place) and (place > end or len(option) > 1):
+            return place + len(option)
+        if text[place] not in _GLUE:
+            break
+    return 0
 
 
 def _is_list(letters: str, text: str, start: int, end: int, asked: Asked) -> bool:

@@ -27,7 +27,9 @@ _NAMES_AFTER = (
     " 链 波 楼 字 音 大调 小调 面 端 角 集 罩杯 罗 女士 先生 盘 柱 栏 列"
 )
 _AFTER = tuple(_NAMES_AFTER.split())
-_FORMULA = Pattern(r"\s?(?:[=∩∪∈∉⊂⊆^×·≠≤≥+]|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt])")
+_FORMULA = Pattern(
+    r"\s?(?:[=∩∪∈∉⊂⊆^×·≠≤≥+]|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|-[A-Za-z])"
+)
 #: A number that is no number of a list, so that the letter after it is a unit.
 _QUANTITY = Pattern(r"[^\s\d]\s?\d{1,4}\Z|\d{3,}\Z")
 #: An English word after the letter makes it an article or a name, unless the word speaks of an option.
@@ -52,7 +54,7 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     ):
         return True
     left = text[start - 1] if start else "\n"
-    if left not in _FREE and _is_named(text, start, left):
+    if (left == "(" or left not in _FREE) and _is_named(text, start, left):
         return True
     if "\u4e00" <= right <= "\u9fff" and right not in _STOPS and text[start : end + 1] in asked.names:
         return True
@@ -61,6 +63,8 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
 
 def _is_named(text: str, start: int, left: str) -> bool:
     """Whether the word before makes the letter a name: 维生素, vitamin, a point, a path."""
+    if left == "(" and text[start - 2 : start - 1].isupper() and text[start - 2] != "P":
+        return True
     if left == "/":
         before = text[start - 2 : start - 1]
         return before.isalpha() and before not in "ABCD"

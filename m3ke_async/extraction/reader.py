@@ -66,14 +66,17 @@ class Reader:
             return NOTHING
         letters = find_letters(text, asked)
         pick = self._weigh(text, letters, asked, complete=complete)
-        if pick.letters or not asked.has_options:
+        if not asked.has_options or (pick.letters and pick.rule != "single"):
             return pick
-        texts = self._texts(text, letters, asked)
+        texts = self._texts(text, [] if pick.letters else letters, asked)
+        if pick.letters:  # a single letter may belong to the text of an option that is the whole reply
+            told = self._weigh(text, texts, asked, complete=complete)
+            return told._replace(rule=f"text:{told.rule}") if told.rule == "whole" else pick
         if len(texts) == len(letters):
             return self._near(text, asked) if complete and not letters else pick
         told = self._weigh(text, texts, asked, complete=complete)
         if len(told.letters) != 1 and complete and not asked.negative and "answers-question" in self._names:
-            echo = answers_question(text, texts, asked.question)
+            echo = answers_question(text, texts, asked.question) if not listed(texts, complete=True) else None
             if echo:
                 return picked(echo.letters, "answers-question", echo)
         return told._replace(rule=f"text:{told.rule}") if told.rule else told

@@ -361,8 +361,9 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.REJECT,
         "excluded by name, English",
-        "not|neither|nor|none of|rule out|rules out|ruled out|ruling out|eliminate|eliminates|eliminated|eliminating"
-        "|exclude|excludes|excluded|excluding|rather than|instead of|discard|discarding|reject|rejecting",
+        "not|neither|nor|none of|rule out|rules out|ruled out|ruling out|eliminate|eliminates|eliminated"
+        "|eliminating|exclude|excludes|excluded|excluding|rather than|instead of|discard|discarding|reject"
+        "|rejecting",
         r"\s(?:either |both )?@",
         "We can rule out A, C and D",
         "We can look at A, C and D",

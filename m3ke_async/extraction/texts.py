@@ -63,7 +63,7 @@ def compact(text: str) -> tuple[str, list[int]]:
     kept: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text):
-        if char.isalnum() or char in "%√" or (char in _SIGNS and text[place + 1 : place + 2].isalnum()):
+        if char.isalnum() or char in "%√" or (char in _SIGNS and text[place + 1 : place + 2].strip()):
             kept.append(char.lower()[:1])
             places.append(place)
     return "".join(kept), places
@@ -83,6 +83,7 @@ class OptionTexts:
         dense = {letter: compact(_ARTICLE.sub("", text, count=1))[0] for letter, text in options.items()}
         texts = list(dense.values())
         self.dense = {letter: text for letter, text in dense.items() if text and texts.count(text) == 1}
+        self._doubled = {text: text for text in texts if text and texts.count(text) > 1}
         self.stems = _stems(self.dense) if len(self.dense) == len(options) else {}
 
     def find(
@@ -101,7 +102,7 @@ class OptionTexts:
 
     def _claim_texts(self, text: str, claims: _Claims) -> None:
         dense, places = compact(text)
-        for needles in (self.dense, self.stems if len(text) < _SHORT else {}):
+        for needles in ({**self.dense, **self._doubled}, self.stems if len(text) < _SHORT else {}):
             for letter, needle in sorted(needles.items(), key=lambda item: -len(item[1])):
                 at = dense.find(needle)
                 for _ in range(_MOST):
@@ -130,6 +131,8 @@ class _Claims:
         if self._taken.find(b"1", start, end) >= 0 or not _apart(self._text, start, end):
             return
         self._taken[start:end] = b"1" * (end - start)
+        if letter not in LETTERS:
+            return  # a text that two options share
         opens = self._text[max(0, start - 16) : start].rstrip(" -*•·>#\t")[-1:] in {"", "\n"}
         self.found.append(Mention(start, end, letter, (start, end), opens, opens, told=True, lettered=False))
 
