@@ -32,8 +32,8 @@ class RequestPace:
     """Requests a minute, by aiolimiter, for one caller at a time.
 
     `AsyncLimiter(rate, 60)` sends a minute's requests at once, `AsyncLimiter(rate / 60, 1)` twice the rate in
-    the first second, and `AsyncLimiter(1, 60 / rate)` loses what its timer is late: 41 to 78 % of the rate
-    (measured). So the bucket here is small, holds `LAG` seconds to catch up with, and is filled at first, so
+    the first second, and `AsyncLimiter(1, 60 / rate)` loses what its timer is late: at 100,000 a minute half
+    of the rate (`bench/limiter.py`). So the bucket here is small, holds `LAG` seconds to catch up with, and is filled at first, so
     that one request is due and the next ones are spaced. aiolimiter wakes the smallest of its waiters first,
     in any order among equals; with one caller there is no order to lose.
 
