@@ -185,7 +185,7 @@ class Mock:
             "answered": len(self.good),
             "duplicates": self.duplicates,
             "refused": self.refused,
-            "faults": dict(self.faults),
+            "faults": {fault.value: times for fault, times in self.faults.items()},
             "gone": self.gone,
             "connections": self.opened,
             "max_in_flight": self.max_in_flight,
