@@ -6,9 +6,9 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from m3ke_async.extraction.clauses import NEGATIVE
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
 from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.polarity import Asks, asks
 from m3ke_async.extraction.rules import Says
 from m3ke_async.extraction.texts import OptionTexts
 
@@ -70,11 +70,12 @@ class Asked:
         return next((letter for letter, text in self.options.items() if _ALL.match(text)), None)
 
     @cached_property
-    def negative(self) -> bool:
-        """Whether the end of the question asks for the option that does not hold."""
-        return NEGATIVE.search(self.question, max(0, len(self.question.rstrip()) - 40)) is not None
+    def asks(self) -> Asks:
+        """What the question asks for."""
+        return asks(self.question)
 
-    @property
-    def fits(self) -> Says:
-        """What is said of an option that answers the question."""
-        return Says.FALSE if self.negative else Says.TRUE
+    def fits(self, says: Says) -> bool | None:
+        """Whether an option of which this is said answers the question; None where it may or may not."""
+        if self.asks is Asks.NOT:
+            return {Says.FAILS: True, Says.HOLDS: False}.get(says)
+        return (says in (Says.TRUE, Says.HOLDS)) == (self.asks is Asks.RIGHT)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.polarity import Asks
 from m3ke_async.extraction.rules import MENTION, Cued, Hit, Place, Rule, Says, placed
 
 if TYPE_CHECKING:
@@ -14,14 +15,10 @@ if TYPE_CHECKING:
     from m3ke_async.extraction.asked import Asked
     from m3ke_async.extraction.mentions import Mention, Shape
 
-#: Signs that the question asks for what does not hold, or that a clause speaks of it.
-NEGATIVE = Pattern(
-    r"不正确|错误|不属于|不是|不能|不可能|不符合|有误|不恰当|不包括|不当|不合|不对|不准确|不会|无关|不包含|不需要|不应|不得|不可"
-    r"|不存在|不同于|除外|不成立|不适|不宜|不享有|不具|没有|不在|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非"
-    r"|\bexcept\b|\b(?:is|are|was|were|does|do|did|can|could|has|have|would|should|will|must)\s?n[o'’]t\b"
-    r"|\bnot\s(?:true|correct|an?|one|likely|considered|included|usually|typically|part|the)\b"
-    r"|\bfalse\b|\bincorrect|\bleast\b|\buntrue|\bwrong",
-    re.IGNORECASE,
+#: Signs that a clause speaks of what is wrong.
+_NEGATIVE = Pattern(
+    r"不正确|错误|不属于|不是|不能|不可能|不符合|有误|不恰当|不包括|不当|不合|不对|不准确|不会|无关|不成立|没有|无法|并非|不选"
+    r"|\bexcept\b|\bnot\b|\bfalse\b|\bincorrect|\buntrue|\bwrong"
 )
 _POSITIVE = Pattern(r"(?<!不)正确|(?<!不)符合|对的|成立|\bcorrect|\btrue\b|\bright\b")
 _STOPS = ("", "。", ".", "\n", "!", "！")
@@ -204,11 +201,12 @@ class Grammar:
         """What "only this one" or "all but this one" comes to, by the predicate that follows."""
         found = self._weak.first(form, at + 1, at + 24)
         holds = None if found is None else found.rule.says
+        fits = None if holds is None else asked.fits(holds)
         if says is Says.ONLY:
-            return holds if holds in (Says.TRUE, Says.FALSE) and holds is not asked.fits else Says.LIKELY
+            return holds if holds is not None and fits is False else Says.LIKELY
         if holds is None and not _ALL.search(form, max(0, at - 60), at):
             return Says.UNSURE
-        return Says.REJECT if holds is asked.fits else Says.LIKELY
+        return Says.REJECT if fits else Says.LIKELY
 
     def _followed(self, shape: Shape, mention: Mention, index: int, rules: _Both) -> Event | None:
         """What the words after the mention say of it."""
@@ -260,10 +258,10 @@ def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit 
 
 def _by_polarity(said: str, asked: Asked) -> Says:
     """What a likely statement comes to: "the wrong one is B" answers only a question for the wrong one."""
-    wrong = NEGATIVE.search(said)
-    if wrong and not asked.negative:
+    wrong = _NEGATIVE.search(said)
+    if wrong and asked.asks is Asks.RIGHT:
         return Says.FALSE
-    if not wrong and _POSITIVE.search(said) and asked.negative:
+    if not wrong and _POSITIVE.search(said) and asked.asks is Asks.WRONG:
         return Says.TRUE
     return Says.LIKELY
 

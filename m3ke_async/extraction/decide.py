@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from m3ke_async.extraction.clauses import Event, is_retracted
 from m3ke_async.extraction.mentions import LETTERS, Mention
 from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.polarity import Asks
 from m3ke_async.extraction.rules import Says
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from m3ke_async.extraction.asked import Asked
+
 _SHARE = Pattern(r"[\s:：=|（(\"'是为约)]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})\s?(%?)")
 _STATED = (Says.ANSWER, Says.LIKELY)
+_JUDGED = (Says.TRUE, Says.FALSE)
+_UNJUDGED = (*_STATED, Says.ALSO, Says.UNSURE)
 
 
 class Pick(NamedTuple):
@@ -72,47 +77,69 @@ def statement(form: str, events: Sequence[Event]) -> Pick:
     return picked(letters, last.rule, last.mention)
 
 
-def verdict(events: Sequence[Event], fits: Says) -> Pick:
+def verdict(events: Sequence[Event], asked: Asked) -> Pick:
     """The one option that is asserted, or that is left once three are denied."""
-    marked = _marked(events, fits)
+    marked = _marked(events, asked)
     if marked is not None:
         return marked
     asserted: dict[str, Event] = {}
     denied: dict[str, Event] = {}
     for event in events:
-        if event.says not in (*_STATED, Says.ALSO, Says.UNSURE):
-            judged = asserted if event.says in (fits, Says.TICK) else denied
+        if event.says in _JUDGED and asked.asks is Asks.NOT:
+            continue
+        if event.says not in _UNJUDGED:
+            judged = asserted if event.says is Says.TICK or asked.fits(event.says) else denied
             judged.update(dict.fromkeys(event.letters, event))
     alive = {letter: event for letter, event in asserted.items() if letter not in denied}
     if alive:
-        event = next(iter(alive.values()))
-        return picked(set(alive), event.rule, event.mention)
+        return _all_of(alive)
+    if asked.asks is Asks.NOT and not denied:
+        return _odd(events)
+    return _left(denied)
+
+
+def _odd(events: Sequence[Event]) -> Pick:
+    """The one option judged otherwise than the others, where right may mean either."""
+    right = {letter: event for event in events if event.says is Says.TRUE for letter in event.letters}
+    wrong = {letter: event for event in events if event.says is Says.FALSE for letter in event.letters}
+    if len(right) == 1 and len(wrong) != 1:
+        return _all_of(right)
+    if len(wrong) == 1 and len(right) > 1:
+        return _all_of(wrong)
+    return _left(wrong or right) if not (wrong and right) else NOTHING
+
+
+def _all_of(events: dict[str, Event]) -> Pick:
+    event = next(iter(events.values()))
+    return picked(set(events), event.rule, event.mention)
+
+
+def _left(denied: dict[str, Event]) -> Pick:
+    """The fourth option, once three are denied."""
     left = set(LETTERS) - set(denied)
-    if len(left) == 1:
-        return picked(left, "elimination", list(denied.values())[-1].mention)
-    return NOTHING
+    return picked(left, "elimination", list(denied.values())[-1].mention) if len(left) == 1 else NOTHING
 
 
-def _marked(events: Sequence[Event], fits: Says) -> Pick | None:
+def _marked(events: Sequence[Event], asked: Asked) -> Pick | None:
     """Ticks and crosses set the odd one of several apart, whatever they mean."""
     ticks = [event for event in events if event.says is Says.TICK]
     crosses = [event for event in events if event.says is Says.CROSS]
     if len(ticks) == 1:
         odd = ticks[0]
-    elif len(crosses) == 1 and len(ticks) > 1 and fits is Says.FALSE:
+    elif len(crosses) == 1 and len(ticks) > 1 and asked.asks is not Asks.RIGHT:
         odd = crosses[0]
     else:
         return None
     return picked(odd.letters, odd.rule, odd.mention)
 
 
-def contradicts(pick: Pick, events: Sequence[Event], fits: Says) -> set[str]:
+def contradicts(pick: Pick, events: Sequence[Event], asked: Asked) -> set[str]:
     """The letter that judgements of all the options leave instead of the stated one, if they do."""
-    judged = [event for event in events if event.says in (Says.TRUE, Says.FALSE)]
-    if {letter for event in judged for letter in event.letters} < set(LETTERS):
+    judged = [event for event in events if event.says in _JUDGED]
+    if asked.asks is Asks.NOT or {letter for event in judged for letter in event.letters} < set(LETTERS):
         return set()
-    against = verdict(judged, fits).letters
-    denied = {letter for event in judged if event.says is not fits for letter in event.letters}
+    against = verdict(judged, asked).letters
+    denied = {letter for event in judged if not asked.fits(event.says) for letter in event.letters}
     return {against} if len(against) == 1 and against != pick.letters and pick.letters in denied else set()
 
 

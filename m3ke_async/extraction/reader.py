@@ -10,6 +10,7 @@ from m3ke_async.extraction.clauses import Grammar
 from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, odds, picked, statement, verdict
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.polarity import Asks
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import answers_question, is_weak, near
 
@@ -72,14 +73,19 @@ class Reader:
         if pick.letters:  # a single letter may belong to the text of an option that is the whole reply
             told = self._weigh(text, texts, asked, complete=complete)
             return told._replace(rule=f"text:{told.rule}") if told.rule == "whole" else pick
-        if len(texts) == len(letters):
+        if texts == letters:
             return self._near(text, asked) if complete and not letters else pick
         told = self._weigh(text, texts, asked, complete=complete)
-        if len(told.letters) != 1 and complete and not asked.negative and "answers-question" in self._names:
-            echo = answers_question(text, texts, asked.question) if not listed(texts, complete=True) else None
+        if len(told.letters) != 1 and complete and self._may_echo(texts, asked):
+            echo = answers_question(text, texts, asked.question)
             if echo:
                 return picked(echo.letters, "answers-question", echo)
         return told._replace(rule=f"text:{told.rule}") if told.rule else told
+
+    def _may_echo(self, texts: Sequence[Mention], asked: Asked) -> bool:
+        """Whether the words of the question beside an option can make it the answer."""
+        known = "answers-question" in self._names and asked.asks is Asks.RIGHT
+        return known and not listed(texts, complete=True)
 
     def _texts(self, text: str, letters: Sequence[Mention], asked: Asked) -> list[Mention]:
         return asked.texts.find(text, letters, texts="text" in self._names, places="ordinal" in self._names)
@@ -108,7 +114,7 @@ class Reader:
             return pick
         events = self._grammar.judged(form, mentions, stated)
         if pick.letters:
-            against = contradicts(pick, events, asked.fits)
+            against = contradicts(pick, events, asked)
             return pick._replace(letters="".join(sorted({*pick.letters, *against}))) if against else pick
         pick = self._verdict(events, asked)
         if pick.letters and (complete or _is_through(pick, events)):
@@ -121,10 +127,10 @@ class Reader:
 
     def _verdict(self, events: Sequence[Event], asked: Asked) -> Pick:
         """The option that judgements leave, by the rules that are in the table."""
-        pick = verdict(events, asked.fits)
+        pick = verdict(events, asked)
         if pick.rule == "elimination" and "elimination" not in self._names:
             return NOTHING
-        if len(pick.letters) == 3 and not asked.negative and "all-of-them" in self._names:
+        if len(pick.letters) == 3 and asked.asks is Asks.RIGHT and "all-of-them" in self._names:
             every = asked.all_of_them
             if every and every not in pick.letters:
                 return pick._replace(letters=every, rule="all-of-them")

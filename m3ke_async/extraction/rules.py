@@ -42,8 +42,10 @@ class Says(StrEnum):
     ONLY = "only"  # this one, unlike the others, is what follows
     BUT = "but"  # all but this one are what follows
     REJECT = "reject"  # this is not the answer
-    TRUE = "true"  # this holds
-    FALSE = "false"  # this does not hold
+    TRUE = "true"  # this is right
+    FALSE = "false"  # this is wrong
+    HOLDS = "holds"  # this is, does, belongs to what the question names
+    FAILS = "fails"  # this is not
     TICK = "tick"  # this is marked
     CROSS = "cross"  # this is marked as out
     UNSURE = "unsure"  # a statement that its own clause takes back

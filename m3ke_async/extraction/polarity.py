@@ -1,0 +1,56 @@
+"""What a question asks for: the right option, the wrong one, or the one that is not of a kind."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from m3ke_async.extraction.patterns import Pattern
+
+
+class Asks(StrEnum):
+    """What a question asks for; it decides what a verdict on an option means.
+
+    To a question for the wrong statement, an option called wrong is the answer. To one for what is
+    not of a kind, an option said not to be of it is the answer, while one that is called right may be
+    meant as the answer or as of the kind.
+    """
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    NOT = "not"
+
+
+_WRONG = Pattern(
+    r"不正确|错误|错的|有误|不恰当|不当|不对|不准确|不成立|不妥|不合理|不确切|不合适|不科学|不真实"
+    r"|\bfalse\b|\bincorrect|\buntrue|\bwrong|n[o'’]t (?:true|correct|right|accurate|valid)",
+    re.IGNORECASE,
+)
+_NOT = Pattern(
+    r"不属|不是|不能|不可|不符|不包|不会|无关|不需|不由|不互|不应|不得|不存在|不同于|除外|除了.{0,4}\Z|不适|不宜|不享有|不具|没有|不在"
+    r"|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非|不起|不作为|不产生|不需要"
+    r"|\bexcept\b|\b(?:is|are|was|were|does|do|did|can|could|has|have|would|should|will|must)\s?n[o'’]t\b"
+    r"|\bnot\s(?:an?|one|likely|considered|included|usually|typically|part|the)\b|\bleast\b",
+    re.IGNORECASE,
+)
+_SENTENCE_END = Pattern(r"[。！；;!\n]|[.?] ")
+#: A last clause that only says what to do; the question stands before it.
+_REQUEST = Pattern(r"请|选出|找出|作答|\bchoose|\bselect", re.IGNORECASE)
+#: The end of a question, which holds what it asks for.
+_END = 120
+
+
+def asks(question: str) -> Asks:
+    """What the question asks for, by its last clause."""
+    end = question[-_END:].rstrip(" ?？:：()（）_.。\n\u3000")
+    sentence = end
+    for cut in _SENTENCE_END.finditer(end):
+        sentence = end[cut.end() :]
+    if not sentence.isascii():
+        sentence = sentence.replace(" ", "")
+        clause = sentence.replace(",", "，").rpartition("，")[2]
+        if len(clause) > 3 and not _REQUEST.search(clause):
+            sentence = clause
+    if _WRONG.search(sentence):
+        return Asks.WRONG
+    return Asks.NOT if _NOT.search(sentence) else Asks.RIGHT
