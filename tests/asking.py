@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import sys
 from dataclasses import dataclass, field
@@ -30,7 +29,7 @@ from m3ke_async.suite import Question
 from m3ke_async.tally import Budget, Price, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     import pytest
 
@@ -121,6 +120,7 @@ class Bench:
         wires: one an endpoint.
         questions: marks, a list a task.
         store: where replies go.
+        tpm: tokens a minute.
     """
 
     wires: tuple[Wire, ...]
@@ -133,7 +133,7 @@ class Bench:
     probe: bool = False
     budget: Budget = field(default_factory=Budget)
     price: Price | None = None
-    rpm: float | None = None
+    tpm: float | None = None
     tally: Tally = field(default_factory=Tally)
     replies: dict[str, Reply] = field(default_factory=dict)
     warned: list[str] = field(default_factory=list)
@@ -146,7 +146,7 @@ class Bench:
             Endpoint(
                 parse_address(f"http://{chr(97 + number)}.test/v1"),
                 cast("Transport", wire),
-                Pace(self.rpm, None, random.Random(1)),  # noqa: S311 - repeatable, guards nothing
+                Pace(None, self.tpm, random.Random(1)),  # noqa: S311 - repeatable, guards nothing
                 AdaptiveConcurrency(lower=self.concurrency, upper=self.concurrency),
                 Breaker(),
             )
@@ -190,15 +190,14 @@ class Ended:
     err: str
 
 
-async def start(*arguments: str, environ: Mapping[str, str] | None = None) -> asyncio.subprocess.Process:
+async def start(*arguments: str) -> asyncio.subprocess.Process:
     """Start `m3ke` in a process of its own."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
-        "-c",
-        "from m3ke_async.cli import main; main()",
+        "-m",
+        "m3ke_async",
         *arguments,
         cwd=ROOT,
-        env={**os.environ, **(environ or {})},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

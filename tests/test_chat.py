@@ -378,10 +378,10 @@ def everything_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize("key", ["sk-test-SENTINEL-0123456789", "zq81SENTINELx0123456789"])
 async def test_a_key_that_the_server_repeats_is_not_kept(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    key = "sk-test-SENTINEL-0123456789"
     monkeypatch.setenv("THE_KEY", key)
     server.script = {"Q0-5": [error(500, f"key {key} and {key[:18]}"), error(400, f"no: {key}")]}
     from m3ke_async import evaluate
