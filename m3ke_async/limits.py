@@ -33,9 +33,9 @@ class RequestPace:
 
     `AsyncLimiter(rate, 60)` sends a minute's requests at once, `AsyncLimiter(rate / 60, 1)` twice the rate in
     the first second, and `AsyncLimiter(1, 60 / rate)` loses what its timer is late: at 100,000 a minute half
-    of the rate (`bench/limiter.py`). So the bucket here is small, holds `LAG` seconds to catch up with, and is filled at first, so
-    that one request is due and the next ones are spaced. aiolimiter wakes the smallest of its waiters first,
-    in any order among equals; with one caller there is no order to lose.
+    of the rate (`bench/limiter.py`). So the bucket here is small, holds `LAG` seconds to catch up with, and
+    is filled at first, so that one request is due and the next ones are spaced. A waiter of aiolimiter that
+    is woken too early goes to the back; with one caller there is no order to lose.
 
     `per_minute` is None where there is no limit: then everything is due and nothing is counted.
     """
