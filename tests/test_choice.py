@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from m3ke_async.choice import POLICIES, RULES_VERSION, Choice, extract_choice
@@ -200,3 +202,12 @@ def test_the_careful_policy_is_the_default() -> None:
 def test_a_policy_that_does_not_exist_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match="no policy 'lax'; take one of careful, strict, first, last"):
         extract_choice("B", policy="lax")
+
+
+def test_the_example_of_the_documentation_is_true() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "extraction.md").read_text(encoding="utf-8")
+    reply = "A项是港口，C、D两项太远，故选B。"
+    assert f'"{reply}"' in page
+    assert extract_choice(reply, CITIES, CAPITAL, "stop") == Choice(
+        "B", Outcome.ANSWERED, "zh-conclude", (16, 17)
+    )
