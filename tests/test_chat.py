@@ -197,7 +197,7 @@ _JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(_JSON, _JSON)
 def test_no_json_raises_and_a_reply_always_has_text_or_a_reason(choice: Any, usage: Any) -> None:
     got = parsed({"choices": [choice], "usage": usage})
