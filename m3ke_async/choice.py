@@ -30,7 +30,7 @@ __all__ = ["POLICIES", "RULES_VERSION", "Choice", "extract_choice"]
 POLICIES = ("careful", "strict", "first", "last")
 
 #: What is read of a longer reply: its first and its last characters.
-_HEAD, _TAIL = 8_000, 16_000
+_HEAD, _TAIL = 4_000, 12_000
 _REFUSAL = Pattern(
     r"抱歉|对不起|无法(?:回答|提供|确定|判断|给出|作答|理解)|不能(?:回答|提供|判断|确定)|请(?:您)?提供|建议修改后|暂不支持|不便回答|不予回答|"
     r"作为一[个名]?(?:ai|人工智能|语言模型)|i(?:'m| am) sorry|"

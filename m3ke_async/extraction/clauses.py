@@ -69,8 +69,8 @@ _SPOILS = dict.fromkeys(Says, _NEVER) | {
 _ALL = Pattern(r"都|均|全|\ball\b|every")
 _CONTRAST = Pattern(r"但|然而|实际|其实|却|不过|\bbut\b|however|actually|in fact")
 _TOPIC = Pattern(r"\s{0,3}[:：,，]")
-#: How far back a cue is looked for, and how far on a predicate.
-_BACK, _ON = 100, 80
+#: How far back a cue is looked for, in Latin words and in others, and how far on a predicate.
+_BACK, _NEAR, _ON = 100, 60, 80
 #: Stands for more text after the stretch that a rule sees.
 _MORE = "\ue003"
 
@@ -189,7 +189,7 @@ class Grammar:
             last = window[:size].rstrip(" ")[-1:]
         hits: list[Hit] = []
         if last in _CUE_ENDS or form[at + 1 : at + 2] in _STOPS:
-            hits = self._before.leftmost(window, 0, len(window))
+            hits = self._before.leftmost(window, max(0, size - _NEAR), len(window))
         if last.isascii():
             latin = self._before_latin.leftmost(window, 0, len(window))
             hits = latin if latin and (not hits or latin[0].start < hits[0].start) else hits

@@ -7,6 +7,9 @@ import re
 from m3ke_async.extraction.patterns import Pattern
 
 _NAME = r"(?:[a-z]{1,12}[:_])?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|inner_monologue)"
+_NAMED = Pattern(r"think|thought|reasoning|reflection|scratchpad|inner_monologue|channel", re.IGNORECASE)
+#: More tags than a reply holds that was meant; it counts as thoughts without an end.
+_MOST = 10_000
 _END = r"(?:\|?>|&gt;|(?=\s{0,4}\n))"
 _CHANNEL = r"\|channel\|>\s?(?:{})[^<\n]{{0,40}}<\|message\|>"
 #: Each tag begins with one of a few characters, so that all else is passed over at once.
@@ -28,8 +31,12 @@ def thoughts(reply: str) -> tuple[list[tuple[int, int]], bool]:
     backticks is only spoken of.
     """
     stretches: list[tuple[int, int]] = []
+    if not _NAMED.search(reply):
+        return stretches, False
     depth = opened = 0
-    for tag in _TAG.finditer(reply):
+    for count, tag in enumerate(_TAG.finditer(reply)):
+        if count > _MOST:
+            return [], True
         kind = tag.lastgroup
         if kind == "open":
             if not depth:

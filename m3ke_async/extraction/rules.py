@@ -119,7 +119,11 @@ class Cued:
         rules = tuple(rules)
         joined = "|".join(rule.pattern for rule in rules) or "(?!)"
         self._any = Pattern(rf"\b(?:{joined})" if words else joined)
-        self._each = [(rule, Pattern(rule.pattern)) for rule in rules]
+        self._by_first: dict[str, list[tuple[Rule, Pattern]]] = {}
+        for rule in rules:
+            own = rule, Pattern(rule.pattern)
+            for first in sorted({cue.removeprefix("\\")[0] for cue in rule.cues.split("|")}):
+                self._by_first.setdefault(first, []).append(own)
 
     def leftmost(self, text: str, start: int, end: int) -> list[Hit]:
         """All matches that begin at the leftmost place between the two, in the table's order."""
@@ -127,7 +131,7 @@ class Cued:
         if found is None:
             return []
         place = found.start()
-        owns = ((rule, pattern.match(text, place, end)) for rule, pattern in self._each)
+        owns = ((rule, pattern.match(text, place, end)) for rule, pattern in self._by_first[text[place]])
         return [Hit(rule, place, own.end()) for rule, own in owns if own is not None]
 
 
