@@ -42,6 +42,8 @@ T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[1]
 
+_PROFILE = load_profile("custom")
+
 
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Backoffs and holds of milliseconds, for tests over sockets, whose time is real."""
@@ -157,7 +159,7 @@ class Bench:
             endpoints=self.endpoints,
             store=self.store,
             retry=RetryPolicy(max_attempts=self.attempts, rng=random.Random(2)),  # noqa: S311 - as above
-            profile=load_profile("custom"),
+            profile=_PROFILE,
             settings=EngineSettings(
                 timeout=self.timeout, max_tokens=64, budget=self.budget, price=self.price, probe=self.probe
             ),
