@@ -169,11 +169,17 @@ class Bench:
         folder.mkdir()
         return folder
 
-    def m3ke(self, suite: Path, *options: str, results: Path | None = None) -> Cost:
+    def m3ke(
+        self,
+        suite: Path,
+        *options: str,
+        results: Path | None = None,
+        entry: tuple[str, ...] = ("-m", "m3ke_async"),
+    ) -> Cost:
         """`m3ke run` on the test split of a suite, in a fresh folder unless told otherwise."""
         results = results or self.fresh_folder()
         return measure(
-            *("-m", "m3ke_async", "run", f"custom/{MODEL}", "--base-url", self.server.base_url),
+            *(*entry, "run", f"custom/{MODEL}", "--base-url", self.server.base_url),
             *("--data", str(suite), "--split", "test", "--results", str(results), *options),
             codes=(ExitCode.COMPLETE, ExitCode.INCOMPLETE),
         )
