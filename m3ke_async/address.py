@@ -7,7 +7,7 @@ once. Nothing is guessed, since some providers have no `/v1`.
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from m3ke_async.errors import UsageError
@@ -32,6 +32,7 @@ class Address:
         loopback: whether it is on this machine; such an address is never proxied.
         credentials: whether it holds a user or a password, which are sent in the header
             that most keys are sent in.
+        secrets: the password and the key-like query values.
     """
 
     chat: str
@@ -39,6 +40,7 @@ class Address:
     public: str
     loopback: bool
     credentials: bool = False
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 def parse_address(base_url: str, route: str = CHAT_ROUTE) -> Address:
@@ -58,6 +60,14 @@ def parse_address(base_url: str, route: str = CHAT_ROUTE) -> Address:
         public=_public(parts, base),
         loopback=_is_loopback(parts.hostname or ""),
         credentials=parts.username is not None,
+        secrets=tuple(
+            secret
+            for secret in (
+                parts.password,
+                *(value for name, value in parse_qsl(parts.query) if _is_secret(name)),
+            )
+            if secret
+        ),
     )
 
 

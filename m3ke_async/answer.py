@@ -12,10 +12,10 @@ from m3ke_async.request import Outcome, Usage
 from m3ke_async.suite import LETTERS, Split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_OTHER_FORM = "not written by this version; write it again with: m3ke score RUN"
+_OTHER_FORM = "not a line that this version writes"
 _NO_USAGE = Usage()
 
 
@@ -151,19 +151,26 @@ _ANSWER_FIELDS = {
 }
 
 
-def read_answers(path: Path) -> Iterator[Answer]:
-    """The answers of an answers.jsonl file, one at a time.
+def read_answers(path: Path, damaged: Callable[[str], None]) -> Iterator[Answer]:
+    """The answers of an answers.jsonl file, one at a time; none where there is no such file.
+
+    Args:
+        path: of the file.
+        damaged: is told of each line that cannot be read, which is left out.
 
     Raises:
-        DataError: at the first damaged line, which it names; or where the file cannot be read.
+        DataError: the file is there and cannot be read.
     """
     try:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 try:
-                    value = orjson.loads(line)
+                    yield Answer.from_json(orjson.loads(line), file=path, line=number)
                 except orjson.JSONDecodeError:
-                    raise DataError(_OTHER_FORM, file=path, line=number) from None
-                yield Answer.from_json(value, file=path, line=number)
+                    damaged(f"{path}, line {number}: not JSON")
+                except DataError as error:
+                    damaged(str(error))
+    except FileNotFoundError:
+        return
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=path) from None

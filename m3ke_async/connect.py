@@ -160,8 +160,9 @@ async def _listed(endpoint: Endpoint, key: str | None) -> frozenset[str] | None:
             if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
                 raise UsageError(f"{endpoint.address.public}: {scrub(one_line(str(error)), key)}") from None
             if not left:
+                reason = one_line(error.os_error.strerror or str(error.os_error))
                 raise IncompleteError(
-                    f"nothing answers at {endpoint.address.public} ({scrub(one_line(str(error)), key)}): "
+                    f"nothing answers at {endpoint.address.public} ({scrub(reason, key)}): "
                     "is the server running? The same command goes on when it is"
                 ) from None
             await asyncio.sleep(_LOOK_PAUSE)

@@ -56,8 +56,8 @@ class Endpoint:
     def refused(self, now: float, decision: Decision, reservation: Reservation) -> None:
         """The server did not answer this time."""
         if decision.slow_down:
-            self.pace.refused(decision.wait, reservation)
-            self.concurrency.on_refusal(now, self.active)
+            if self.pace.refused(decision.wait, reservation):
+                self.concurrency.on_refusal(now, self.active)
         else:
             self.pace.answered()
             self.breaker.on_failure(now, self.active)

@@ -20,7 +20,7 @@ from m3ke_async.breaker import State
 from m3ke_async.errors import IncompleteError, StoppedError
 from m3ke_async.faults import Action, Decision, decide
 from m3ke_async.rate_headers import observed_limits
-from m3ke_async.request import Reply
+from m3ke_async.request import FILTERED, Reply
 from m3ke_async.rules import Kind
 from m3ke_async.scrub import scrub
 from m3ke_async.store import Failure, StoreError
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from m3ke_async.tally import Tally
     from m3ke_async.wire.transport import Response
 
-#: Workers that start together; the next ones follow a moment later, so that hundreds of
-#: connections are not opened at once. A timer under 2 ms would spin on uvloop.
-_RAMP, _RAMP_SECONDS = 64, 0.005
+#: Workers that start together; the next ones follow a moment later, since a burst of new
+#: connections overflows the backlog of a small server, and each one lost there costs
+#: seconds. A timer under 2 ms would spin on uvloop.
+_RAMP, _RAMP_SECONDS = 8, 0.003
 
 #: So many questions may wait for another try, or as many as are asked at once, before no new
 #: one is begun: what is owed again then shows that new ones would only add to it.
@@ -85,7 +86,7 @@ class EngineSettings:
         price: of tokens, where known.
         replace: whether a new reply takes the place of a stored one.
         probe: whether the first request goes alone until it is answered.
-        secret: the key, which is cut out of every message and every kept body.
+        secrets: keys, which are cut out of every message and every kept body.
     """
 
     timeout: float
@@ -94,7 +95,7 @@ class EngineSettings:
     price: Price | None = None
     replace: bool = False
     probe: bool = True
-    secret: str | None = field(default=None, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,7 @@ class Engine:
         self._late: set[asyncio.Task[None]] = set()
         self._keeping: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None  # of the next pump
+        self._ramp_until = 0.0  # no worker is added before
         self._timers: list[asyncio.TimerHandle] = []
         self._probing = settings.probe
         self._answers = self._blanks = self._refused = 0
@@ -212,10 +214,13 @@ class Engine:
 
     def _pump(self) -> None:
         """Start workers while there is room and work; end the run when nothing is left."""
+        now = self._loop.time()
+        if now < self._ramp_until:
+            return  # the timer is set
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        again: float | None = _RAMP_SECONDS
+        again: float | None = None
         for _ in range(_RAMP):
             endpoint = self._free_endpoint()
             if endpoint is None:
@@ -225,8 +230,11 @@ class Engine:
             if not isinstance(job, Job):
                 again = 0.0 if job is Pause.PAUSE else self._until_due()
                 break
-            endpoint.begin(self._loop.time())
+            endpoint.begin(now)
             self._workers.add(self._loop.create_task(self._work(job, endpoint)))
+        else:
+            again = _RAMP_SECONDS
+            self._ramp_until = now + 0.9 * _RAMP_SECONDS
         if again is not None:
             self._timer = self._loop.call_later(again, self._pump)
         elif not self._workers and not self._late and not self._finished.done():
@@ -234,16 +242,17 @@ class Engine:
 
     def _free_endpoint(self) -> Endpoint | None:
         """The least busy endpoint that takes another request now."""
-        best: Endpoint | None = None
-        if self._stop is None:
-            now = self._loop.time()
-            well = any(endpoint.is_well for endpoint in self._endpoints)
-            for endpoint in self._endpoints:
-                if well and not endpoint.is_well and endpoint.active:
-                    continue  # what fails at once looks idle: one question at a time finds out
-                if endpoint.takes_more(now) and (best is None or endpoint.active < best.active):
-                    best = endpoint
-        return best
+        if self._stop is not None:
+            return None
+        now = self._loop.time()
+        well = any(endpoint.is_well for endpoint in self._endpoints)
+        free = [
+            endpoint
+            for endpoint in self._endpoints
+            # What fails at once looks idle: beside a well one it gets one question at a time.
+            if endpoint.takes_more(now) and (endpoint.is_well or not well or not endpoint.active)
+        ]
+        return min(free, key=lambda endpoint: (not endpoint.is_well, endpoint.active), default=None)
 
     def _until_open(self) -> float | None:
         """Seconds until a breaker lets a request through; None when the run is over."""
@@ -397,7 +406,7 @@ class Engine:
             exception=error,
             now=time.time(),
         )
-        decision = replace(decision, message=scrub(decision.message, self._settings.secret))
+        decision = replace(decision, message=self._scrub(decision.message))
         if response is None or response.status != 200:
             attempt.reservation.refund()  # else tokens were used, if for nothing
         action = decision.action
@@ -409,7 +418,7 @@ class Engine:
                 self._again(attempt, decision, body)
             case Action.RECORD_FILTERED:
                 endpoint.answered(now, now - attempt.sent)
-                await self._keep(attempt, Reply(text="", finish_reason="content_filter"))
+                await self._keep(attempt, Reply(text="", finish_reason=FILTERED))
             case Action.FAIL_ITEM:
                 endpoint.answered(now, now - attempt.sent)
                 self._refuse(attempt, decision, body)
@@ -505,15 +514,23 @@ class Engine:
         job, endpoint = attempt.job, attempt.endpoint
         self._tally.ledger.add_failure(decision.kind, estimate=0)
         endpoint.breaker.on_fatal()
+        message = f"{endpoint.address.public}: {decision.message}"
+        if decision.kind is Kind.BAD_KEY and not self._settings.secrets:
+            message += "; no key was sent: name its environment variable by --api-key-env"
         if all(other.breaker.state is State.FATAL for other in self._endpoints):
-            self.stop(StoppedError(decision.message))
+            self.stop(StoppedError(message))
             return
-        self._warn(f"{endpoint.address.public} is left out: {decision.message}")
+        self._warn(f"{message}; this address is left out")
         job.attempts -= 1
         self._backlog.again(job, self._loop.time())
 
+    def _scrub(self, text: str) -> str:
+        for secret in self._settings.secrets or (None,):
+            text = scrub(text, secret)
+        return text
+
     def _failure(self, attempt: _Attempt, kind: str, message: str, body: bytes) -> Failure:
-        text = scrub(body[:_KEPT_BODY].decode("utf-8", "replace"), self._settings.secret)
+        text = self._scrub(body[:_KEPT_BODY].decode("utf-8", "replace"))
         return Failure(kind, message, text.encode(), attempt.job.attempts)
 
     def _give_up(self, job: Job, failure: Failure | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from m3ke_async.choice import RULES_VERSION
@@ -9,6 +10,7 @@ from m3ke_async.errors import UsageError
 from m3ke_async.evaluation import make_evaluation
 from m3ke_async.key import load_key
 from m3ke_async.providers import load_profile
+from m3ke_async.replies import in_store_or_answers
 from m3ke_async.results import write_results
 from m3ke_async.run import RunResult
 from m3ke_async.rundir import differences
@@ -73,11 +75,12 @@ def rescore(
     evaluation = reopen(directory, data)
     record = directory.read() or {}
     letters = load_key(key, evaluation.suite, evaluation.settings.split) if key is not None else None
-    if directory.store.exists():
-        with ReplyStore(directory.store, spare=directory.spare_store, warn=warn) as store:
-            scores = write_results(evaluation, store, directory, key=letters)
-    else:
-        scores = write_results(evaluation, None, directory, key=letters)
+    with ExitStack() as stack:
+        store: ReplyStore | None = None
+        if directory.store.exists():
+            store = stack.enter_context(ReplyStore(directory.store, spare=directory.spare_store, warn=warn))
+        find = in_store_or_answers(store, directory.answers, warn)
+        scores = write_results(evaluation, find, directory, key=letters)
     directory.write({**record, "rules": RULES_VERSION, "answers_bytes": directory.answers_size()})
     price = price_of(evaluation.settings, evaluation.profile, evaluation.model)
     return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)

@@ -16,6 +16,9 @@ import orjson
 
 from m3ke_async.text import escape_surrogates
 
+#: The finish reason of every reply that a provider's content check took the place of.
+FILTERED = "content_filter"
+
 #: Part of every key: a change of the canonical form must not hit old replies.
 _KEY_VERSION = b"m3ke-request/1"
 
@@ -127,4 +130,4 @@ class Reply:
     @property
     def filtered(self) -> bool:
         """Whether the provider's content check took the place of an answer."""
-        return self.finish_reason == "content_filter"
+        return self.finish_reason == FILTERED

@@ -27,6 +27,7 @@ from m3ke_async.interrupt import InterruptedRunError
 from m3ke_async.manifest import load_manifest
 from m3ke_async.places import default_suite_path
 from m3ke_async.progress import Silent
+from m3ke_async.replies import in_store
 from m3ke_async.results import write_results
 from m3ke_async.rundir import RunDir, checked_name, differences, run_name
 from m3ke_async.score import Scores
@@ -195,7 +196,7 @@ async def run(
             stopped = error
         except M3keError as error:
             stopped = error
-        scores = write_results(evaluation, store, directory)
+        scores = write_results(evaluation, in_store(store), directory)
     if isinstance(stopped, IncompleteError) and not scores.total.incomplete:
         stopped = None  # what was in flight at the limit was all that was left
     _record(

@@ -62,7 +62,7 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
         endpoints, server = await connect(
             settings, target, log=session.directory.path / "server.log", rng=rng, stack=stack
         )
-        listed = await preflight(endpoints, target, display)
+        await preflight(endpoints, target, display)
         engine = Engine(
             backlog=Backlog(
                 Lanes(
@@ -80,8 +80,7 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
                 budget=settings.budget,
                 price=price,
                 replace=settings.fresh or settings.retry_filtered,
-                probe=not listed,
-                secret=target.key,
+                secrets=target.secrets,
             ),
             tally=tally,
             on_reply=_ignore if isinstance(display, Silent) else partial(_count, tally),

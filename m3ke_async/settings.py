@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from m3ke_async.address import parse_address
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.nearest import nearest
-from m3ke_async.prompt import DEFAULT_TEMPLATE, FewShot
+from m3ke_async.prompt import DEFAULT_TEMPLATE, FewShot, template_names
 from m3ke_async.scrub import scrub
 from m3ke_async.suite import Split
 from m3ke_async.tally import Budget, Price
@@ -24,7 +25,7 @@ from m3ke_async.toml_file import load_toml
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from enum import StrEnum
-    from pathlib import Path
+
 
 #: `--concurrency auto` never goes above this; a larger number can be given by hand.
 AUTO_CONCURRENCY = 512
@@ -218,6 +219,18 @@ def _text(option: str, value: object) -> str:
     return value
 
 
+def _template(option: str, value: object) -> str:
+    """A name, or a path that is found from any folder."""
+    text = _text(option, value)
+    if text in template_names():
+        return text
+    try:
+        path = Path(text).expanduser().resolve()
+        return str(path) if path.is_file() else text
+    except (OSError, ValueError, RuntimeError):  # no path at all; the template says so when it is read
+        return text
+
+
 def _texts(option: str, value: object) -> tuple[str, ...]:
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or not items:
@@ -291,7 +304,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "shots": _integer(0, 5),
     "tasks": _texts,
     "limit": _integer(1),
-    "template": _text,
+    "template": _template,
     "fewshot": _one_of(FewShot),
     "system": _text,
     "temperature": _number(0, high=2),

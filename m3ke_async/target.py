@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from m3ke_async.address import parse_address
@@ -51,6 +52,12 @@ class Target:
             return identity(self.local.name, self.local.sha256)
         return self.addresses[0].public
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must stand in no message and no file."""
+        keys = (self.key,) if self.key else ()
+        return (*keys, *(secret for address in self.addresses for secret in address.secrets))
+
     def timeout(self, settings: RunSettings) -> float:
         """Seconds of one attempt. A server of one's own may keep a request waiting in its queue."""
         if settings.timeout is not None:
@@ -81,11 +88,7 @@ def find_target(
     if settings.api_key_env:
         profile = replace(profile, key_env=(settings.api_key_env,))
     if profile.hosting is Hosting.EMBEDDED:
-        from m3ke_async.downloading import shown
-        from m3ke_async.models import resolve_model
-
-        with shown(display) as progress:
-            local = resolve_model(model, progress, say=display.say)
+        local = _local_model(model, display, fetch=sends)
         return Target(profile, local.name, None, (), local)
     urls = settings.base_url or ((profile.base_url,) if profile.base_url else ())
     if not urls:
@@ -98,6 +101,17 @@ def find_target(
             "both go into one header, so give one of them"
         )
     return Target(profile, model, key, addresses)
+
+
+def _local_model(spec: str, display: Display, *, fetch: bool) -> LocalModel:
+    from m3ke_async.downloading import shown
+    from m3ke_async.models import LocalModel, catalogue, resolve_model
+
+    known = catalogue().get(spec)
+    if known is not None and not fetch:
+        return LocalModel(Path(), known.name, known.sha256)
+    with shown(display) as progress:
+        return resolve_model(spec, progress, say=display.say)
 
 
 def _key(settings: RunSettings, profile: Profile, environ: Mapping[str, str]) -> str | None:

@@ -11,7 +11,7 @@ from m3ke_async.connect import model_names
 from m3ke_async.errors import ExitCode, IncompleteError, StoppedError, UsageError
 from tests.asking import Notes, ask, ended, lines, quick, run_arguments, start
 from tests.questions import marks, write_suite
-from tests.server import RESET, Gate, Server, error, right, right_reply
+from tests.server import RESET, Server, error, right, right_reply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -62,19 +62,8 @@ def test_names_are_read_from_any_form_of_the_list(body: bytes, names: set[str] |
     assert model_names(body) == (None if names is None else frozenset(names))
 
 
-async def test_where_the_list_names_the_model_nobody_goes_first_alone(
-    server: Server, suite: Path, tmp_path: Path
-) -> None:
-    gate = Gate()
-    server.default = lambda mark: right_reply(mark).behind(gate)
-    server.on_request = lambda seen: gate.open() if server.in_flight == 8 else None
-    result = await ask(suite, server.url, tmp_path / "results")
-    assert result.exit_code is ExitCode.COMPLETE
-    assert server.looks == 1
-
-
-@pytest.mark.parametrize("models", [None, (), ("other",)])
-async def test_where_it_does_not_the_first_question_goes_alone_until_it_is_answered(
+@pytest.mark.parametrize("models", [None, (), ("other",), ("m",)])
+async def test_the_first_question_goes_alone_until_it_is_answered_whatever_the_list_says(
     server: Server, suite: Path, tmp_path: Path, models: tuple[str, ...] | None
 ) -> None:
     alone: list[int] = []

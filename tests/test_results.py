@@ -169,7 +169,11 @@ def test_scores_are_what_counting_the_answers_again_gives(
     assert {name: count for name, count in written["total"]["outcomes"].items() if count} == outcomes
     right_ones = sum(line["choice"] == line["key"] for line in found if line["choice"])
     assert (written["total"]["correct"], written["total"]["labelled"]) == (right_ones, 12) == (5, 12)
-    again = score(load_suite(suite).tasks, read_answers(run / "answers.jsonl"), split=Split.DEV)
+    again = score(
+        load_suite(suite).tasks,
+        read_answers(run / "answers.jsonl", lambda line: pytest.fail(line)),
+        split=Split.DEV,
+    )
     assert json.loads(json.dumps(again.to_json())) == written
     (failed,) = [line for line in found if line["outcome"] == "failed"]
     assert (failed["reply"], failed["choice"]) == (None, None)

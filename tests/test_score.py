@@ -446,18 +446,17 @@ def test_missing_and_unknown_fields_are_refused() -> None:
             Answer.from_json(wrong, line=3)
 
 
-def test_answers_are_read_from_a_file_line_by_line(tmp_path: Path) -> None:
+def test_answers_are_read_from_a_file_and_damaged_lines_are_told_of(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
-    path.write_bytes(b"".join(dump_json(line.to_json()) + b"\n" for line in (FULL, FAILED)) + b'{"task": "X')
-    lines = read_answers(path)
-    assert [next(lines), next(lines)] == [FULL, FAILED]
-    with pytest.raises(DataError, match="line 3"):
-        next(lines)
+    lines = [dump_json(line.to_json()) for line in (FULL, FAILED)]
+    path.write_bytes(b"\n".join([lines[0], b"\0\0", b"{}", lines[1], b'{"task": "\xe4\xbd']))
+    damaged: list[str] = []
+    assert list(read_answers(path, damaged.append)) == [FULL, FAILED]
+    assert [line.split(":")[0] for line in damaged] == [f"{path}, line {number}" for number in (2, 3, 5)]
 
 
-def test_a_missing_answers_file_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
-        next(read_answers(tmp_path / "answers.jsonl"))
+def test_a_missing_answers_file_holds_no_answers(tmp_path: Path) -> None:
+    assert list(read_answers(tmp_path / "answers.jsonl", lambda line: None)) == []
 
 
 # Size and speed

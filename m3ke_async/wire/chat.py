@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.error_body import find_error, load_json
-from m3ke_async.request import Reply, Usage
+from m3ke_async.request import FILTERED, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,8 +44,8 @@ def parse(raw: bytes, profile: Profile) -> Reply | None:
         return None
     message = choice.get("message")
     finish = _string(choice.get("finish_reason"))
-    if finish in profile.filtered_finish:
-        return _reply(profile, answer, {}, "", "content_filter", refusal=False)
+    if finish == FILTERED or finish in profile.filtered_finish:
+        return _reply(profile, answer, {}, "", FILTERED, refusal=False)
     if not isinstance(message, dict) or finish in profile.retry_finish:
         return None
     text = _text(message.get("content"))
