@@ -26,9 +26,11 @@ _PAUSE = "，,。；;\n"
 _CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTALL)
 #: Words before a statement, in its clause, that take it back.
 _UNSURE_BEFORE = Pattern(
-    r"如果|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|同学|误选|误认|错选|例如|比如|格式|其他|其余|另外"
-    r"|if\b(?<![a-z]if)|suppose|might|whether|why\b|for example|such as|other|not\b|n't\b|is it\b"
-    r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|并非\Z|未必(?:是)?\Z"
+    r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|同学|误选|误认|错选|例如|比如|格式|其他"
+    r"|其余|另外"
+    r"|if\b(?<![a-z]if)|suppose|might|whether|although|though\b|why\b|for example|such as"
+    r"|other|not\b|n't\b|is it\b"
+    r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|than\s?\Z|并非\Z|未必(?:是)?\Z"
 )
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = Pattern(
@@ -56,7 +58,7 @@ _FIRM = (Says.ANSWER, Says.LIKELY, Says.REJECT)
 #: The characters on which cues before a mention end; most mentions have none of them before them.
 _CUE_ENDS = frozenset(
     '案能定项择号母问是为：:=应该当选就只终最显然即乃便仍还填的故无疑】])）〕」』>》“"#,，-答解果论正取了出也以行个述法描'
-    "意求准改更那这。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐☒○✗×✘❌╳除掉汰非会太不は은는이え답.!！?？x"
+    "意求准改更那这。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐☒○✗×✘❌╳除掉汰非会太不は은는이え답于.!！?？x"
 )
 #: What must not stand between a mention and what is said of it.
 _SPOILS = dict.fromkeys(Says, _NEVER) | {
@@ -211,7 +213,8 @@ class Grammar:
     def _followed(self, shape: Shape, mention: Mention, index: int, rules: _Both) -> Event | None:
         """What the words after the mention say of it."""
         form, at = shape.text, shape.places[index]
-        found = rules.first(form, at + 1, min(shape.next_place(index) + 1, at + _ON))
+        following = shape.next_place(index)
+        found = rules.first(form, at + 1, min(following + 8, at + _ON), most=following - at - 1)
         if found is None:
             return None
         gap = form[at + 1 : found.start]

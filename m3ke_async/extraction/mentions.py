@@ -29,6 +29,10 @@ _LOWER_CUE = Pattern(
     re.IGNORECASE,
 )
 _LOWER_LEAD = Pattern(r"[\W_]{0,4}([a-d])(?=[)）.:：、，,\n]|[\W_]{0,4}\Z)")
+#: An A that stands for "answer", as it follows a Q.
+_LABEL = Pattern(
+    r"(?<![^\n])A\s?[:：]\s{0,3}(?:[(（*]{0,2}[A-D][)）*.。]{0,2}\s{0,3}(?:\Z|\n)|(?:[Tt]he|[Ii]t|I|[Ss]o|[Aa]nswer|[Cc]orrect)\b)"
+)
 _JOINT = Pattern(
     r"\s{0,3}(?:[、/&+;；|]|和|与|及|以及|或者?|还是|跟|同|[ \u3000]{1,2}"
     r"|(?:[,，]\s{0,2})?(?:and|or)\b|[,，](?:和|或|以及)?)\s{0,3}"
@@ -92,11 +96,15 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
             continue  # inside the text of the option just named
         letters = text[start:end].upper()
         told = _told(text, end, letters, asked)
+        if not told and letters == "A" and _LABEL.match(text, start):
+            continue
         if not told and is_noise(text, start, end, asked):
             continue
         if end - start > 1 and not _is_list(letters, text, start, end, asked):
             continue
         mention = _decorated(text, start, end, letters, told)
+        if mention.start < start and not told:
+            mention = _after_text(text, mention, asked)
         if mention.start < taken:
             mention = mention._replace(start=taken)
         taken = mention.end
@@ -187,6 +195,15 @@ def _decorated(text: str, start: int, end: int, letters: str, told: int) -> Ment
         worded = True
     heading = bool(told) or (left < start and opens) or _HEADING.match(text, end) is not None
     return Mention(left, right, letters, (start, end), heading, opens, bool(told), worded)
+
+
+def _after_text(text: str, mention: Mention, asked: Asked) -> Mention:
+    """The mention with its option's text, where that stands before the bracketed letter."""
+    option = asked.option(mention.letters) if asked.has_options else ""
+    start = mention.start - len(option)
+    if len(option) < 2 or start < 0 or not text.startswith(option, start):
+        return mention
+    return mention._replace(start=start, told=True)
 
 
 def _skip_back(text: str, place: int) -> int:

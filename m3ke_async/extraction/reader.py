@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 #: Where a reply runs on into another question or another speaker's turn.
 _CUT = Pattern(
     r"[\n题问<](?:(?<=[A-H]题)目|(?<=[A-H]问)题\s?[:：]"
-    r"|(?<=\n)\s{0,4}(?:[【\[]?(?:题目|问题|下一题|例题|例\d)[】\]]?\s?[:：]|[【\[](?:题目|问题|下一题|例\d?)[】\]]"
-    r"|第\d{1,3}题\s?[:：]|(?:question\s?\d{0,3}|q\d{0,3}|用户|user|human|提问|instruction|请你回答)\s?[:：]"
-    r"|(?:q|question\s)\d{1,3}[.)]|\d{1,3}[.、．]\s?(?:下列|以下|关于))"
-    r"|(?<=<)(?:\|(?:im_start|im_end|endoftext|eot_id)\|>|/s>|eos_token>|end_of_turn>))",
+    r"|(?<=\n)\s{0,4}(?:[【\[]?(?:题目|题干|问题|下一题|例题|例\d)[】\]]?\s?[:：]|[【\[](?:题目|题干|问题|下一题|例\d?)[】\]]"
+    r"|第\d{1,3}题\s?[:：]|(?:单|多|单项|多项)?选(?:择)?题\s?[:：]|(?:用户|提问|请你回答)\s?[:：]"
+    r"|(?:question\s?\d{0,3}|q\d{0,3}|user|human|instruction|problem\s?\d{0,3}|example\s?\d{0,3})\s?[:：]"
+    r"|(?:q|question\s)\d{1,3}[.)]|\d{1,3}[.、．]\s?(?:下列|以下|关于)|###\s?(?:question|instruction|input|problem))"
+    r"|(?<=<)(?:\|(?:im_start|im_end|endoftext|eot_id)\|>|/s>|eos_token>|end_of_turn>)"
+    r"|(?<=\n)(?P<weak>\s{0,4}(?:以下是|下面是|以下为|下面为)))",
     re.IGNORECASE,
 )
 
@@ -53,12 +55,17 @@ class Reader:
 
         `complete` is false for a reply that ran out of tokens: only what it states counts then.
         """
-        start = 0
+        start, weakly = 0, False
         for cut in _CUT.finditer(text):
+            weak = cut["weak"] is not None
+            if weak and weakly:
+                continue  # read once to the first of them, so that time stays linear
+            weakly = weakly or weak
             pick = self._stretch(text[start : cut.start()], asked, complete=True)
-            if pick.letters and set(pick.letters) <= set(LETTERS):
+            if len(pick.letters) == 1 if weak else pick.letters and set(pick.letters) <= set(LETTERS):
                 return pick._replace(start=pick.start + start, end=pick.end + start)
-            start = cut.end()
+            if not weak:
+                start = cut.end()
         pick = self._stretch(text[start:] if start else text, asked, complete=complete)
         return pick._replace(start=pick.start + start, end=pick.end + start) if start else pick
 
