@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
 from m3ke_async.extraction.asked import Asked
+from m3ke_async.extraction.mentions import LETTERS
 from m3ke_async.extraction.normalise import invisible, same_alphabet, without_markup
 from m3ke_async.extraction.original import without
 from m3ke_async.extraction.patterns import Pattern
@@ -79,15 +80,19 @@ def extract_choice(
     if policy != "careful":
         return _by_indicator(reply, policy)
     hidden, unfinished = thoughts(reply)
-    said, cuts = without(reply, _too_long(reply, hidden), mark="\n")
+    said, cuts = without(reply, hidden, mark="\n")
     if unfinished or ((hidden or reasoning) and not said.strip()):
         return Choice(None, Outcome.TRUNCATED)
-    seen, unseen = without(said, invisible(said))
+    middle = [(_HEAD, len(said) - _TAIL)] if len(said) > _HEAD + _TAIL else []
+    read, skipped = without(said, middle, mark="\n")
+    seen, unseen = without(read, invisible(read))
     text = without_markup(same_alphabet(seen))
     pick = default_reader().read(text, Asked(question, options), complete=finish_reason != "length")
-    if len(pick.letters) == 1 and pick.letters in "ABCD":
-        span = cuts.origin(unseen.origin(pick.start)), cuts.origin(unseen.origin(pick.end - 1)) + 1
-        return Choice(pick.letters, Outcome.ANSWERED, pick.rule, span)
+    if len(pick.letters) == 1 and pick.letters in (options or LETTERS):
+        start, last = pick.start, pick.end - 1
+        for taken in (unseen, skipped, cuts):
+            start, last = taken.origin(start), taken.origin(last)
+        return Choice(pick.letters, Outcome.ANSWERED, pick.rule, (start, last + 1))
     if finish_reason == "length":
         return Choice(None, Outcome.TRUNCATED)
     if len(pick.letters) > 1:
@@ -95,19 +100,6 @@ def extract_choice(
     if _REFUSAL.search(text):
         return Choice(None, Outcome.REFUSED)
     return Choice(None, Outcome.UNPARSED)
-
-
-def _too_long(reply: str, hidden: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The hidden stretches and, where the rest is longer than is read, its middle."""
-    said = len(reply) - sum(end - start for start, end in hidden)
-    if said <= _HEAD + _TAIL:
-        return hidden
-    start, end = _HEAD, len(reply) - _TAIL
-    kept = [(first, last) for first, last in hidden if last < start or first > end]
-    for first, last in hidden:
-        if first <= end and last >= start:
-            start, end = min(start, first), max(end, last)
-    return sorted([*kept, (start, end)])
 
 
 def _by_indicator(reply: str, policy: str) -> Choice:

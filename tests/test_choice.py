@@ -56,6 +56,11 @@ def test_letters_count_only_where_they_stand_for_options(reply: str, letter: str
     assert letter_of(reply) == letter
 
 
+def test_a_letter_that_no_option_has_is_no_choice() -> None:
+    assert letter_of("答案：D", {"A": "对", "B": "错"}) is None
+    assert letter_of("答案：E") is None
+
+
 def test_a_place_is_a_choice_where_the_options_are_known() -> None:
     assert letter_of("答案应为第三项") is None
     assert letter_of("答案应为第三项", CITIES, CAPITAL) == "C"
@@ -137,6 +142,16 @@ def test_the_span_is_where_the_choice_stands_in_the_original(reply: str, core: s
     choice = extract_choice(reply, CITIES, CAPITAL)
     assert choice.span is not None
     assert (choice.letter, choice.rule, reply[slice(*choice.span)]) == ("B", rule, core)
+
+
+@pytest.mark.parametrize("before", ["", "<think>" + "A？" * 20_000 + "</think>"])
+def test_of_an_endless_reply_both_ends_are_read(before: str) -> None:
+    filler = "这一点很重要。" * 5_000
+    for reply in (f"{before}答案：B\n{filler}", f"{before}{filler}\n答案：B"):
+        choice = extract_choice(reply, CITIES, CAPITAL)
+        assert choice.letter == "B"
+        assert choice.span is not None
+        assert reply[slice(*choice.span)] == "B"
 
 
 def test_every_letter_has_a_rule_of_the_table_behind_it() -> None:

@@ -47,6 +47,7 @@ _WORDS_BEFORE = ("选择项", "选项", "options", "option", "choices", "choice"
 _WORDS_AFTER = ("这个选项", "这一选项", "个选项", "选项", "这一项", "这项", "项", " option", " choice")
 _ENDS_BEFORE = frozenset(word[-1] for word in _WORDS_BEFORE) | {" "}
 _HEADING = Pattern(r"\s{0,2}[.．、:：)）]|\s?[,，-]\s?(?=\S)")
+_BLANK = (" ", "\t", "\u3000")
 _BULLETS = " -*•·>#\t"
 _LINE_START = frozenset(_BULLETS + "\n")
 _LIST_BEFORE = frozenset("选案是为:：择项除】]>{(（,，。；;、了以故\n")
@@ -193,7 +194,8 @@ def _decorated(text: str, start: int, end: int, letters: str, told: int) -> Ment
             text, right + len(next(word for word in _WORDS_AFTER if text.startswith(word, right)))
         )
         worded = True
-    heading = bool(told) or (left < start and opens) or _HEADING.match(text, end) is not None
+    heading = bool(told) or (opens and (left < start or text[end : end + 1] in _BLANK))
+    heading = heading or _HEADING.match(text, end) is not None
     return Mention(left, right, letters, (start, end), heading, opens, bool(told), worded)
 
 

@@ -39,6 +39,8 @@ _SHORT = 80
 #: Before a bare number: it is a result; the signs that also serve on the way count at the end only.
 _RESULT = Pattern(r"(?:\A|[是为：:得约])\s?\Z")
 _LAST_RESULT = Pattern(r"(?:\A|[是为：:得约=到有共≈（({\s])\s?\Z")
+#: After an option that the reply only begins to speak of.
+_TOPIC = Pattern(r"\s?[:：,，]")
 #: After the only letter of a reply: a question back, or a heading without its text.
 _ASKING = Pattern(r"[^。！!\n]{0,12}[吗呢?？]|中|里|提到|[:：]\s{0,4}\Z")
 
@@ -158,6 +160,10 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
             return True
         result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
         return result.search(text, max(0, mention.start - 4), mention.start) is not None
+    if mention.start and not mention.told:
+        begins_list = mention.letters == "A" and mention.heading and mention.opens
+        if begins_list or (mention.worded and _TOPIC.match(text, mention.end)):
+            return False
     if text[mention.start - 1 : mention.start] in {"非", "不", "未"}:
         return False
     plain = not (mention.heading or mention.worded or mention.told or mention.start < mention.core[0])
