@@ -7,7 +7,8 @@ import re
 from m3ke_async.extraction.patterns import Pattern
 
 _NAME = r"(?:[a-z]{1,12}[:_])?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|inner_monologue)"
-_NAMED = Pattern(r"think|thought|reasoning|reflection|scratchpad|inner_monologue|channel", re.IGNORECASE)
+#: One of these stands in every tag; most replies hold none.
+_WORDS = ("think", "thought", "reasoning", "reflection", "scratchpad", "inner_monologue", "channel")
 #: More tags than a reply holds that was meant; it counts as thoughts without an end.
 _MOST = 10_000
 _END = r"(?:\|?>|&gt;|(?=\s{0,4}\n))"
@@ -31,7 +32,8 @@ def thoughts(reply: str) -> tuple[list[tuple[int, int]], bool]:
     backticks is only spoken of.
     """
     stretches: list[tuple[int, int]] = []
-    if not _NAMED.search(reply):
+    lowered = reply.lower()
+    if not any(word in lowered for word in _WORDS):
         return stretches, False
     depth = opened = 0
     for count, tag in enumerate(_TAG.finditer(reply)):
