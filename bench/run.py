@@ -239,10 +239,10 @@ def again(*, repeats: int, questions: int) -> None:
 
 @main.command()
 @repeats(3)
-@click.option("--concurrency", default=100, show_default=True)
+@click.option("--concurrency", default="100", show_default=True, help="A number, or auto.")
 @click.option("--latency", default=0.2, show_default=True, help="Seconds.")
 @click.option("--share", default=0.05, show_default=True, help="Of attempts that meet each kind of fault.")
-def faults(*, repeats: int, concurrency: int, latency: float, share: float) -> None:
+def faults(*, repeats: int, concurrency: str, latency: float, share: float) -> None:
     """429s, 500s, resets, malformed and slow bodies: what is lost, bought twice, how much longer it takes."""
     kinds = ("429", "500", "reset", "malformed", "slow")
     clean, faulty, missing, twice = [], [], [], []
@@ -250,9 +250,9 @@ def faults(*, repeats: int, concurrency: int, latency: float, share: float) -> N
         suite = bench.suite(MANY)
         for seed in range(repeats):
             bench.server.begin(latency=latency)
-            clean.append(bench.m3ke(suite, "--concurrency", str(concurrency)).wall)
+            clean.append(bench.m3ke(suite, "--concurrency", concurrency).wall)
             bench.server.begin(latency=latency, seed=seed, faults=dict.fromkeys(kinds, share))
-            faulty.append(bench.m3ke(suite, "--concurrency", str(concurrency)).wall)
+            faulty.append(bench.m3ke(suite, "--concurrency", concurrency).wall)
             seen = bench.server.counters()
             missing.append(MANY - seen.answered)
             twice.append(seen.duplicates)
