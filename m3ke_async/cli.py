@@ -235,7 +235,8 @@ def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, *
     if result.exit_code is ExitCode.INCOMPLETE:
         total = result.scores.total
         left = total.outcomes[Outcome.FAILED] + total.missing
-        _fail(f"incomplete: {left:,} questions have no reply; the same command goes on")
+        command = "the command without --retry-failed" if settings.retry_failed else "the same command"
+        _fail(f"incomplete: {left:,} questions have no reply; {command} goes on")
     return int(result.exit_code)
 
 
@@ -306,7 +307,7 @@ def check(model: str | None, config: Path | None, *, quiet: bool, as_json: bool,
 def score(
     run_path: str, key: str | None, data: str | None, results: str, *, all_tasks: bool, as_json: bool
 ) -> int:
-    """Extract and score RUN again, offline; --key scores the test split."""
+    """Score RUN again, offline; --key scores the test split."""
     from m3ke_async.reopen import rescore
     from m3ke_async.rundir import find_run
 

@@ -355,7 +355,7 @@ class Engine:
         response: Response | None = None
         error: Exception | None = None
         try:
-            response = await endpoint.transport.ask(request.body)
+            response = await endpoint.transport.ask(request.body, fresh=job.attempts > 1)
         except Exception as caught:  # whatever it is, `decide` says what follows
             error = caught
         finally:

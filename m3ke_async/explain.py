@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
-from m3ke_async.nearest import nearest
 from m3ke_async.plan import show_messages
 from m3ke_async.results import choose
 from m3ke_async.text import one_line, printable
@@ -24,10 +23,10 @@ def explain(evaluation: Evaluation, store: ReplyStore, task_name: str, question_
     Raises:
         UsageError: no such task or question in the run.
     """
-    task = next((task for task in evaluation.suite.tasks if task.name == task_name), None)
-    if task is None:
-        names = [task.name for task in evaluation.suite.tasks]
-        raise UsageError(f"the run has no task {one_line(task_name)!r}{nearest(task_name, names)}")
+    task, *others = evaluation.suite.select(task_name).tasks
+    if others:
+        names = "; ".join(other.name for other in (task, *others))
+        raise UsageError(f"{one_line(task_name)!r} is more than one task: {names}")
     item = next((item for item in evaluation.items(task) if str(item.question.id) == question_id), None)
     if item is None:
         raise UsageError(f"the run asks no question with id {one_line(question_id)!r} in {task.name}")

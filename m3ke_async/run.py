@@ -34,7 +34,7 @@ from m3ke_async.score import Scores
 from m3ke_async.session import Session, ask
 from m3ke_async.settings import RunOptions, RunSettings, make_settings
 from m3ke_async.store import ReplyStore
-from m3ke_async.suite import Suite, load_suite, sample_suite_path
+from m3ke_async.suite import Suite, load_suite
 from m3ke_async.tally import Ledger, Price, Tally
 from m3ke_async.target import find_target, price_of
 
@@ -130,9 +130,7 @@ def find_suite(data: str | None) -> Suite:
     Raises:
         UsageError: none was given and none was fetched.
     """
-    if data == "sample":
-        return load_suite(sample_suite_path())
-    path = Path(data) if data is not None else default_suite_path()
+    path = data if data is not None else default_suite_path()
     if path is None:
         raise UsageError(
             "no data: get M3KE by `m3ke data fetch`, give a folder or zip by --data, or try --data sample"
@@ -180,7 +178,7 @@ async def run(
     _say_unlabelled(evaluation, display)
     tally = Tally(total=evaluation.total)
     before = Ledger.from_json(earlier["ledger"]) if earlier else Ledger()
-    session = Session(directory, evaluation, target, display, tally, before)
+    session = Session(directory, evaluation, target, display, tally, before, _since(settings, earlier))
     with ReplyStore(
         directory.store, spare=directory.spare_store, run=directory.path.name, warn=display.warn
     ) as store:
@@ -258,6 +256,13 @@ def _is_published(suite: Suite, split: Split) -> bool:
     return all(task.sha256.get(split) == published.get(task.name, {}).get(split) for task in suite.tasks)
 
 
+def _since(settings: RunSettings, earlier: Mapping[str, Any] | None) -> float:
+    """The time from which replies count as fresh: that of the first command, while it is unfinished."""
+    if settings.fresh and earlier is not None and earlier["state"] != "complete" and earlier["fresh_since"]:
+        return float(earlier["fresh_since"])
+    return time.time()
+
+
 def _say_unlabelled(evaluation: Evaluation, display: Display) -> None:
     """Before anything is paid: a split without answers has no accuracy."""
     split = evaluation.settings.split
@@ -290,6 +295,7 @@ def _record(session: Session, state: str, stopped: M3keError | None = None) -> N
                 "failed": tally.failed,
             },
             "ledger": (session.before + tally.ledger).to_json(),
+            "fresh_since": session.since if evaluation.settings.fresh else None,
             "answers_bytes": session.directory.answers_size(),
             "written_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -35,7 +34,17 @@ _PASS = 64
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One command at work on a run."""
+    """One command at work on a run.
+
+    Attributes:
+        directory: of the run.
+        evaluation: what is asked.
+        target: who is asked.
+        display: where to say what happens.
+        tally: counts of this command.
+        before: what earlier commands took.
+        since: Unix time in seconds; with `--fresh`, older replies do not count.
+    """
 
     directory: RunDir
     evaluation: Evaluation
@@ -43,6 +52,7 @@ class Session:
     display: Display
     tally: Tally
     before: Ledger
+    since: float
 
 
 async def ask(session: Session, store: ReplyStore, *, price: Price | None, signals: bool) -> None:
@@ -57,7 +67,6 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
     evaluation, target, tally, display = session.evaluation, session.target, session.tally, session.display
     settings = evaluation.settings
     rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
-    since = time.time()
     async with AsyncExitStack() as stack:
         endpoints, server = await connect(
             settings, target, log=session.directory.path / "server.log", rng=rng, stack=stack
@@ -66,7 +75,7 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
         engine = Engine(
             backlog=Backlog(
                 Lanes(
-                    (_owed(evaluation, task, store, tally, since) for task in evaluation.suite.tasks),
+                    (_owed(evaluation, task, store, tally, session.since) for task in evaluation.suite.tasks),
                     lead=settings.shots > 0,
                 )
             ),

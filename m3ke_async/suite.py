@@ -212,12 +212,14 @@ def sample_suite_path() -> Path:
 def load_suite(path: str | Path) -> Suite:
     """Read and check a folder with `dev/` and `test/`, the same inside `data/`, or a zip of either.
 
-    One of the two splits may be absent.
+    One of the two splits may be absent. `sample` is the sample suite.
 
     Raises:
         DataError: nothing there, a zip that is not safe, or a row that is not right; the message
             names file, line and field.
     """
+    if path == "sample":
+        path = sample_suite_path()
     path = Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib's raises where the user is unknown
     tasks: dict[str, Task] = {}
     with open_container(path) as container:

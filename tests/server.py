@@ -375,7 +375,7 @@ class Wire(Script):
             return Response(404, {}, b"")
         return Response(200, {}, json.dumps({"data": [{"id": name} for name in self.names]}).encode())
 
-    async def ask(self, body: bytes) -> Response:
+    async def ask(self, body: bytes, *, fresh: bool = False) -> Response:
         """What the script says; raises what aiohttp would."""
         loop = asyncio.get_running_loop()
         mark, act = self.begin(loop.time(), "", {}, body)

@@ -93,7 +93,7 @@ def test_the_task_and_the_id_must_be_the_runs(tmp_path: Path) -> None:
     run = asked(tmp_path, reply("A"))
     ran = explain(run, "Task 00-Natural Sciences-High schol")
     assert ran.code == ExitCode.USAGE
-    assert f"did you mean {TASK!r}?" in ran.error
+    assert f"near it: {TASK}" in ran.error
     ran = explain(run, TASK, "7")
     assert ran.code == ExitCode.USAGE
     assert f"asks no question with id '7' in {TASK}" in ran.error

@@ -171,7 +171,7 @@ def test_scores_are_what_counting_the_answers_again_gives(
     assert (written["total"]["correct"], written["total"]["labelled"]) == (right_ones, 12) == (5, 12)
     again = score(
         load_suite(suite).tasks,
-        read_answers(run / "answers.jsonl", lambda line: pytest.fail(line)),
+        read_answers(run / "answers.jsonl", pytest.fail),
         split=Split.DEV,
     )
     assert json.loads(json.dumps(again.to_json())) == written

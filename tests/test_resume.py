@@ -269,6 +269,7 @@ async def test_equal_rows_are_asked_once_and_answered_each(server: Server, tmp_p
     suite = write_suite(tmp_path / "suite", 2, 5, again=["Q0-1", "Q1-2", "Q1-2"])
     gate = Gate()
     server.default = lambda mark: right_reply(mark).behind(gate)
+    server.script["Q0-0"] = [right_reply("Q0-0")]  # the first goes alone
     server.on_request = lambda seen: gate.open() if len(server.seen) == 8 else None
     result = await ask(suite, server.url, tmp_path / "results")
     assert set(server.counts.values()) == {1}

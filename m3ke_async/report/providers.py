@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from m3ke_async.providers import Hosting
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -16,7 +18,7 @@ def table_lines(profiles: Iterable[Profile]) -> Iterator[str]:
     yield f"{'name':18}{'hosting':13}{'key':24}address"
     for profile in profiles:
         key = profile.key_env[0] if profile.key_env else "-"
-        yield f"{profile.name:18}{profile.hosting:13}{key:24}{profile.base_url or '--base-url URL'}"
+        yield f"{profile.name:18}{profile.hosting:13}{key:24}{_address(profile)}"
     yield ""
     yield "`m3ke providers NAME` shows one; docs/providers.md says how to add one."
 
@@ -24,7 +26,7 @@ def table_lines(profiles: Iterable[Profile]) -> Iterator[str]:
 def profile_lines(profile: Profile) -> Iterator[str]:
     """Everything that a file says."""
     yield f"{profile.name}: {profile.title} ({profile.hosting})"
-    yield f"address     {profile.base_url or 'none of its own: --base-url URL'}"
+    yield f"address     {_address(profile)}"
     for address in profile.also:
         yield f"also        {address}"
     need = "needed" if profile.key_required else "sent when set"
@@ -42,13 +44,19 @@ def profile_lines(profile: Profile) -> Iterator[str]:
         yield f"rule        {rule.kind}: {_condition(rule)}"
 
 
+def _address(profile: Profile) -> str:
+    if profile.hosting is Hosting.EMBEDDED:
+        return "started by m3ke"
+    return profile.base_url or "--base-url URL"
+
+
 def _limit(count: int | None) -> str:
     return "a limit per account" if count is None else f"{count:,} a minute"
 
 
 def _condition(rule: Rule) -> str:
     """When a rule holds, in words."""
-    parts = [f"status {' or '.join(map(str, sorted(rule.status)))}"] if rule.status else []
+    parts = [f"status {_statuses(rule.status)}"] if rule.status else []
     parts += [
         f"{name} {' or '.join(words)}"
         for name, words in (("code", rule.code), ("param", rule.param))
@@ -57,3 +65,10 @@ def _condition(rule: Rule) -> str:
     parts += [f"text {' or '.join(repr(text) for text in rule.text)}"] if rule.text else []
     parts += [f"header {name}: {value}" for name, value in rule.header]
     return ", ".join(parts)
+
+
+def _statuses(statuses: frozenset[int]) -> str:
+    """Statuses in order; a whole hundred is written like 5xx."""
+    hundreds = [first for first in range(100, 600, 100) if statuses.issuperset(range(first, first + 100))]
+    rest = sorted(status for status in statuses if status // 100 * 100 not in hundreds)
+    return " or ".join([*map(str, rest), *(f"{first // 100}xx" for first in hundreds)])

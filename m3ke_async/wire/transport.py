@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
@@ -44,7 +46,8 @@ class Transport:
     Args:
         address: where to post.
         profile: says which header carries the key.
-        key: sent in that header and in no other place; None sends no such header.
+        key: sent in that header and in no other place; None sends no such header. A netrc
+            file is not read: its password would go where nobody asked for it.
         connections: the pool's size; the engine never has more in flight, so that nobody
             waits for a connection.
         connect_timeout: seconds. The whole attempt's deadline is the engine's.
@@ -61,29 +64,42 @@ class Transport:
         if key:
             headers[profile.key_header] = f"{profile.key_prefix}{key}"
         self._chat, self._models = address.chat, address.models
-        self._session = aiohttp.ClientSession(
-            headers=headers,
-            connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=75.0, ttl_dns_cache=300),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, connect=connect_timeout),
-            trust_env=not address.loopback,
+        self._kept, self._fresh = (
+            aiohttp.ClientSession(
+                headers=headers,
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None, connect=connect_timeout),
+                proxy=None if address.loopback else _proxy(address.chat),
+            )
+            for connector in (
+                aiohttp.TCPConnector(limit=connections, keepalive_timeout=75.0, ttl_dns_cache=300),
+                aiohttp.TCPConnector(limit=connections, force_close=True, ttl_dns_cache=300),
+            )
         )
 
-    async def ask(self, body: bytes) -> Response:
+    async def ask(self, body: bytes, *, fresh: bool = False) -> Response:
         """Post one request.
+
+        Args:
+            body: of the request.
+            fresh: on a connection of its own. Some servers break a kept one after an error,
+                so a second try must not meet the same fate.
 
         Raises:
             aiohttp.ClientError, OSError, TimeoutError: no whole answer came.
             BodyTooLargeError: the answer is larger than `MAX_BODY`.
         """
-        return await self._request("POST", self._chat, body)
+        return await self._request(self._fresh if fresh else self._kept, "POST", self._chat, body)
 
     async def models(self) -> Response:
         """The server's list of models; raises as `ask` does."""
-        return await self._request("GET", self._models, None)
+        return await self._request(self._kept, "GET", self._models, None)
 
-    async def _request(self, method: str, url: str, body: bytes | None) -> Response:
-        async with self._session.request(method, url, data=body, allow_redirects=False) as response:
+    async def _request(
+        self, session: aiohttp.ClientSession, method: str, url: str, body: bytes | None
+    ) -> Response:
+        async with session.request(method, url, data=body, allow_redirects=False) as response:
             content = response.content
             received = await content.readany()
             while not content.at_eof():
@@ -100,4 +116,14 @@ class Transport:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._session.close()
+        await self._kept.close()
+        await self._fresh.close()
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name for this address."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.netloc.rsplit("@", 1)[-1]):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
