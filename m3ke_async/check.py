@@ -119,7 +119,7 @@ async def _check_one(
         if decision.action in {Action.STOP_RUN, Action.FAIL_ITEM}:
             raise StoppedError(message)
         raise IncompleteError(message)
-    choice = choose(item.question, reply)
+    choice = choose(item.question, reply, evaluation.settings.policy)
     return Checked(
         address=endpoint.address.public,
         listed=listed,

@@ -153,6 +153,9 @@ _RUN_OPTIONS = (
     click.option(
         "--retry-filtered", is_flag=True, default=None, help="Ask again what a content check stopped."
     ),
+    click.option(
+        "--policy", metavar="NAME", help="Finding letters: careful, strict, first, last.  [default: careful]"
+    ),
     click.option("--price", metavar="IN,OUT", help="Money per million prompt and completion tokens."),
     click.option("--max-cost", type=float, metavar="MONEY", help="Stop when this command has spent so much."),
     click.option("--max-requests", type=int, metavar="N", help="Stop after so many requests."),
@@ -297,6 +300,8 @@ def check(model: str | None, config: Path | None, *, quiet: bool, as_json: bool,
 
 @cli.command(context_settings=_CONTEXT)
 @click.argument("run_path", metavar="RUN")
+@click.option("--policy", metavar="NAME", help="How letters are found: careful, strict, first or last.")
+@click.option("--diff", is_flag=True, help="Print what would change, and write nothing.")
 @click.option("--key", metavar="FILE", help="Answer key: a folder in M3KE's layout, JSONL or CSV.")
 @click.option("--data", metavar="PATH", help="Where the suite lies now.")
 @click.option(
@@ -305,13 +310,25 @@ def check(model: str | None, config: Path | None, *, quiet: bool, as_json: bool,
 @click.option("--all-tasks", is_flag=True, help="Print a row for every task.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def score(
-    run_path: str, key: str | None, data: str | None, results: str, *, all_tasks: bool, as_json: bool
+    run_path: str,
+    policy: str | None,
+    key: str | None,
+    data: str | None,
+    results: str,
+    *,
+    diff: bool,
+    all_tasks: bool,
+    as_json: bool,
 ) -> int:
     """Score RUN again, offline; --key scores the test split."""
-    from m3ke_async.reopen import rescore
+    from m3ke_async.reopen import changed_choices, rescore
     from m3ke_async.rundir import find_run
 
-    result = rescore(find_run(run_path, results), data=data, key=key, warn=_fail)
+    directory = find_run(run_path, results)
+    if diff:
+        _print_lines(changed_choices(directory, data=data, policy=policy, warn=_fail))
+        return ExitCode.COMPLETE
+    result = rescore(directory, data=data, policy=policy, key=key, warn=_fail)
     _print_result(result, as_json=as_json, tasks=all_tasks)
     return int(result.exit_code)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
+from m3ke_async.extraction.table import RULES
 from m3ke_async.plan import show_messages
 from m3ke_async.results import choose
 from m3ke_async.text import one_line, printable
@@ -36,7 +37,7 @@ def explain(evaluation: Evaluation, store: ReplyStore, task_name: str, question_
         failure = store.get_failure(item.request.key)
         state = f"failed: {failure.message} (attempts: {failure.attempts})" if failure else "not asked yet"
         return [*lines, "# Reply", state]
-    choice = choose(item.question, reply)
+    choice = choose(item.question, reply, evaluation.settings.policy)
     text = reply.text
     if choice.span is not None:
         start, end = choice.span
@@ -51,9 +52,16 @@ def explain(evaluation: Evaluation, store: ReplyStore, task_name: str, question_
         "",
         "# Choice",
         f"{found}, key {item.question.answer or 'unknown'}",
+        *_catches(choice.rule),
     ]
 
 
 def _block(text: str) -> list[str]:
     # split on \n alone: other line separators belong to the text and are made visible
     return [printable(line) for line in text.split("\n")]
+
+
+def _catches(rule_id: str | None) -> list[str]:
+    """What the rule is for, by the rule table."""
+    name = (rule_id or "").removeprefix("text:")  # the option's text or place was read, not a letter
+    return [f"the rule catches: {rule.catches}" for rule in RULES if rule.name == name]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from m3ke_async.answer import read_answers
 from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import UsageError
 from m3ke_async.evaluation import make_evaluation
 from m3ke_async.key import load_key
 from m3ke_async.providers import load_profile
 from m3ke_async.replies import in_store_or_answers
-from m3ke_async.results import write_results
+from m3ke_async.results import make_answers, write_results
 from m3ke_async.run import RunResult
 from m3ke_async.rundir import differences
 from m3ke_async.settings import make_settings
@@ -21,18 +22,21 @@ from m3ke_async.tally import Ledger
 from m3ke_async.target import price_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from m3ke_async.answer import Answer
     from m3ke_async.evaluation import Evaluation
+    from m3ke_async.replies import Find
     from m3ke_async.rundir import RunDir
 
 
-def reopen(directory: RunDir, data: str | None) -> Evaluation:
+def reopen(directory: RunDir, data: str | None, policy: str | None = None) -> Evaluation:
     """What a run on disk asked, for work that sends nothing.
 
     Args:
         directory: of the run.
         data: where the suite lies now; None where it lay then.
+        policy: how letters are found now; None as they were found then.
 
     Raises:
         UsageError: the suite or the template is not what it was.
@@ -45,6 +49,8 @@ def reopen(directory: RunDir, data: str | None) -> Evaluation:
         for name, value in record["settings"].items()
         if value not in (None, []) and name != "model"
     }
+    if policy is not None:
+        stored["policy"] = policy
     settings = make_settings(record["settings"]["model"], stored)
     evaluation = make_evaluation(
         settings,
@@ -62,25 +68,64 @@ def reopen(directory: RunDir, data: str | None) -> Evaluation:
 
 
 def rescore(
-    directory: RunDir, *, data: str | None, key: str | None, warn: Callable[[str], None]
+    directory: RunDir,
+    *,
+    data: str | None = None,
+    policy: str | None = None,
+    key: str | None = None,
+    warn: Callable[[str], None],
 ) -> RunResult:
     """Extract and score again, offline.
 
     Args:
         directory: of the run.
         data: as of `reopen`.
+        policy: as of `reopen`.
         key: path of an answer key.
         warn: is told of trouble with the store.
     """
-    evaluation = reopen(directory, data)
+    evaluation = reopen(directory, data, policy)
     record = directory.read() or {}
     letters = load_key(key, evaluation.suite, evaluation.settings.split) if key is not None else None
+    with _replies(directory, warn) as find:
+        scores = write_results(evaluation, find, directory, key=letters)
+    settings = {**record["settings"], "policy": evaluation.settings.policy}
+    changed = {"settings": settings, "rules": RULES_VERSION, "answers_bytes": directory.answers_size()}
+    directory.write({**record, **changed})
+    price = price_of(evaluation.settings, evaluation.profile, evaluation.model)
+    return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)
+
+
+def changed_choices(
+    directory: RunDir, *, data: str | None, policy: str | None, warn: Callable[[str], None]
+) -> Iterator[str]:
+    """What scoring again would change, a line a question; nothing is written.
+
+    Args:
+        directory: of the run.
+        data: as of `reopen`.
+        policy: as of `reopen`.
+        warn: is told of trouble with the store, and of damaged lines.
+    """
+    evaluation = reopen(directory, data, policy)
+    before = {(answer.task, answer.id): answer for answer in read_answers(directory.answers, warn)}
+    with _replies(directory, warn) as find:
+        for after in make_answers(evaluation, find):
+            earlier = before.get((after.task, after.id))
+            if earlier is None or (earlier.choice, earlier.outcome) != (after.choice, after.outcome):
+                was = _shown(earlier) if earlier is not None else "not in answers.jsonl"
+                yield f"{after.task} {after.id}: {was} -> {_shown(after)}"
+
+
+def _shown(answer: Answer) -> str:
+    found = answer.choice or str(answer.outcome)
+    return f"{found} ({answer.rule})" if answer.rule else found
+
+
+@contextmanager
+def _replies(directory: RunDir, warn: Callable[[str], None]) -> Iterator[Find]:
     with ExitStack() as stack:
         store: ReplyStore | None = None
         if directory.store.exists():
             store = stack.enter_context(ReplyStore(directory.store, spare=directory.spare_store, warn=warn))
-        find = in_store_or_answers(store, directory.answers, warn)
-        scores = write_results(evaluation, find, directory, key=letters)
-    directory.write({**record, "rules": RULES_VERSION, "answers_bytes": directory.answers_size()})
-    price = price_of(evaluation.settings, evaluation.profile, evaluation.model)
-    return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)
+        yield in_store_or_answers(store, directory.answers, warn)

@@ -24,10 +24,15 @@ if TYPE_CHECKING:
     from m3ke_async.request import Reply
     from m3ke_async.rundir import RunDir
     from m3ke_async.score import Scores
+    from m3ke_async.settings import RunSettings
     from m3ke_async.suite import Question
 
 
-def choose(question: Question, reply: Reply) -> Choice:
+#: Outcomes whose replies are worth reading: a letter may be there that no rule finds.
+_UNCLEAR = (Outcome.UNPARSED, Outcome.AMBIGUOUS)
+
+
+def choose(question: Question, reply: Reply, policy: str) -> Choice:
     """What a reply chooses, by the outcome of the provider where that decides."""
     if reply.filtered:
         return Choice(None, Outcome.FILTERED)
@@ -39,6 +44,7 @@ def choose(question: Question, reply: Reply) -> Choice:
         question=question.question,
         finish_reason=reply.finish_reason,
         reasoning=reply.reasoning,
+        policy=policy,
     )
 
 
@@ -49,7 +55,7 @@ def write_results(
     *,
     key: Mapping[tuple[str, int | str], str] | None = None,
 ) -> Scores:
-    """Write answers.jsonl, scores.json and, for the test split, predictions/.
+    """Write answers.jsonl, unclear.jsonl, scores.json and, for the test split, predictions/.
 
     Args:
         evaluation: what was asked.
@@ -58,11 +64,14 @@ def write_results(
         key: right letters by task and id, which go before the suite's own.
     """
     split = evaluation.settings.split
-    with whole_file(run.answers) as file:
+    with whole_file(run.answers) as file, whole_file(run.unclear) as unclear:
 
         def written() -> Iterator[Answer]:
-            for answer in _answers(evaluation, find, key):
-                file.write(dump_json(answer.to_json()) + b"\n")
+            for answer in make_answers(evaluation, find, key):
+                line = dump_json(answer.to_json()) + b"\n"
+                file.write(line)
+                if answer.outcome in _UNCLEAR:
+                    unclear.write(line)
                 yield answer
 
         scores = score(
@@ -81,29 +90,33 @@ def write_results(
     return scores
 
 
-def _answers(
+def make_answers(
     evaluation: Evaluation,
     find: Find,
-    key: Mapping[tuple[str, int | str], str] | None,
+    key: Mapping[tuple[str, int | str], str] | None = None,
 ) -> Iterator[Answer]:
     """One answer a question that has a reply or has failed, in the suite's order."""
     for task in evaluation.suite.tasks:
         for item in evaluation.items(task):
             found = find(item.request.key)
             if found is not None:
-                yield _answer(item, evaluation.settings.split, found, key)
+                yield _answer(evaluation.settings, item, found, key)
 
 
 def _answer(
-    item: Item, split: Split, found: Reply | Failure, key: Mapping[tuple[str, int | str], str] | None
+    settings: RunSettings,
+    item: Item,
+    found: Reply | Failure,
+    key: Mapping[tuple[str, int | str], str] | None,
 ) -> Answer:
+    split = settings.split
     question, task = item.question, item.task.name
     known = question.answer if key is None else key.get((task, question.id), question.answer)
     request = item.request.key.hex()
     if isinstance(found, Failure):
         failed = Answer(task, split, question.id, request, Outcome.FAILED, key=known, attempts=found.attempts)
         return replace(failed, failure=f"{found.kind}: {found.message}")
-    choice = choose(question, found)
+    choice = choose(question, found, settings.policy)
     return Answer(
         task=task,
         split=split,

@@ -177,8 +177,8 @@ async def run(
     directory.prepare()
     _say_unlabelled(evaluation, display)
     tally = Tally(total=evaluation.total)
-    before = Ledger.from_json(earlier["ledger"]) if earlier else Ledger()
-    session = Session(directory, evaluation, target, display, tally, before, _since(settings, earlier))
+    since = _since(settings, earlier)
+    session = Session(directory, evaluation, target, display, tally, earlier, since)
     with ReplyStore(
         directory.store, spare=directory.spare_store, run=directory.path.name, warn=display.warn
     ) as store:
@@ -200,7 +200,7 @@ async def run(
     _record(
         session, "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete", stopped
     )
-    return RunResult(directory.path, scores, before + tally.ledger, price, stopped)
+    return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)
 
 
 def _directory(evaluation: Evaluation) -> RunDir:
@@ -233,6 +233,8 @@ def _finished(
 ) -> RunResult | None:
     """The result of a run that is complete and untouched; None where there is work to do."""
     if earlier is None or earlier["state"] != "complete" or earlier["rules"] != RULES_VERSION:
+        return None
+    if earlier["settings"]["policy"] != settings.policy:
         return None
     if settings.fresh or settings.retry_filtered or earlier["answers_bytes"] != directory.answers_size():
         return None

@@ -76,6 +76,11 @@ class RunDir:
         return self.path / "answers.jsonl"
 
     @property
+    def unclear(self) -> Path:
+        """The lines of the answers without a letter that a reader might find."""
+        return self.path / "unclear.jsonl"
+
+    @property
     def scores(self) -> Path:
         """Every number."""
         return self.path / "scores.json"

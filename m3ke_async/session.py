@@ -7,14 +7,15 @@ import random
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from m3ke_async.interrupt import signals_stop
 from m3ke_async.progress import Silent
 from m3ke_async.results import choose
+from m3ke_async.tally import Ledger, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from m3ke_async.backlog import Ask
     from m3ke_async.engine import Engine
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from m3ke_async.serve import LocalServer
     from m3ke_async.store import ReplyStore
     from m3ke_async.suite import Task
-    from m3ke_async.tally import Ledger, Price, Tally
+    from m3ke_async.tally import Price
     from m3ke_async.target import Target
 
 #: Stored replies that are passed before others may run.
@@ -42,7 +43,7 @@ class Session:
         target: who is asked.
         display: where to say what happens.
         tally: counts of this command.
-        before: what earlier commands took.
+        earlier: run.json as the command before left it; None for the first.
         since: Unix time in seconds; with `--fresh`, older replies do not count.
     """
 
@@ -51,8 +52,18 @@ class Session:
     target: Target
     display: Display
     tally: Tally
-    before: Ledger
+    earlier: Mapping[str, Any] | None
     since: float
+
+    @property
+    def before(self) -> Ledger:
+        """What earlier commands took."""
+        return Ledger.from_json(self.earlier["ledger"]) if self.earlier else Ledger()
+
+    @property
+    def was_complete(self) -> bool:
+        """Whether an earlier command asked everything."""
+        return self.earlier is not None and self.earlier["state"] == "complete"
 
 
 async def ask(session: Session, store: ReplyStore, *, price: Price | None, signals: bool) -> None:
@@ -66,6 +77,9 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
 
     evaluation, target, tally, display = session.evaluation, session.target, session.tally, session.display
     settings = evaluation.settings
+    if session.was_complete and not _owes(session, store):
+        tally.stored = tally.total
+        return
     rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
     async with AsyncExitStack() as stack:
         endpoints, server = await connect(
@@ -92,7 +106,7 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
                 secrets=target.secrets,
             ),
             tally=tally,
-            on_reply=_ignore if isinstance(display, Silent) else partial(_count, tally),
+            on_reply=_ignore if isinstance(display, Silent) else partial(_count, tally, settings.policy),
             warn=display.warn,
         )
         if server is not None:
@@ -101,6 +115,16 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
         with signals_stop(engine, display, tally) if signals else nullcontext():
             async with display.watch(tally, lambda: engine.next_try):
                 await engine.run()
+
+
+def _owes(session: Session, store: ReplyStore) -> bool:
+    """Whether any question is to be asked."""
+    evaluation = session.evaluation
+    return any(
+        ask is not None
+        for task in evaluation.suite.tasks
+        for ask in _owed(evaluation, task, store, Tally(), session.since)
+    )
 
 
 async def _stop_with(server: LocalServer, engine: Engine) -> None:
@@ -112,8 +136,8 @@ def _ignore(ask: Ask, reply: Reply) -> None:
     """Nobody looks at the outcomes before the results are written."""
 
 
-def _count(tally: Tally, ask: Ask, reply: Reply) -> None:
-    tally.outcomes[choose(ask.question, reply).outcome] += 1
+def _count(tally: Tally, policy: str, ask: Ask, reply: Reply) -> None:
+    tally.outcomes[choose(ask.question, reply, policy).outcome] += 1
 
 
 def _owed(

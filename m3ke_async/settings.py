@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from m3ke_async.address import parse_address
+from m3ke_async.choice import POLICIES
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.nearest import nearest
 from m3ke_async.prompt import DEFAULT_TEMPLATE, FewShot, template_names
@@ -61,6 +62,7 @@ class RunOptions(TypedDict, total=False):
     fresh: bool
     retry_failed: bool
     retry_filtered: bool
+    policy: str
     price: str
     max_cost: float
     max_requests: int
@@ -95,6 +97,7 @@ class RunSettings:
         fresh: ask again what has a stored reply; the old replies are kept aside.
         retry_failed: ask only what failed before.
         retry_filtered: ask again what the provider's content check stopped.
+        policy: how letters are found in replies, one of `choice.POLICIES`.
         price: money for a million prompt tokens and a million completion tokens.
         max_cost, max_requests, max_tokens_total, max_time: what this command may use.
     """
@@ -122,6 +125,7 @@ class RunSettings:
     fresh: bool = False
     retry_failed: bool = False
     retry_filtered: bool = False
+    policy: str = POLICIES[0]
     price: Price | None = None
     max_cost: float | None = None
     max_requests: int | None = None
@@ -258,18 +262,20 @@ def _flag(option: str, value: object) -> bool:
     return value
 
 
-def _one_of(kind: type[StrEnum]) -> Callable[[str, object], StrEnum]:
-    known = [item.value for item in kind]
-
-    def check(option: str, value: object) -> StrEnum:
+def _word(known: Sequence[str]) -> Callable[[str, object], str]:
+    def check(option: str, value: object) -> str:
         if value not in known:
             hint = nearest(value, known) if isinstance(value, str) else ""
-            raise UsageError(
-                f"{option} must be {' or '.join(known)}, not {one_line(repr(value), limit=60)}{hint}"
-            )
-        return kind(value)
+            shown = one_line(repr(value), limit=60)
+            raise UsageError(f"{option} must be {' or '.join(known)}, not {shown}{hint}")
+        return str(value)
 
     return check
+
+
+def _one_of(kind: type[StrEnum]) -> Callable[[str, object], StrEnum]:
+    check = _word([item.value for item in kind])
+    return lambda option, value: kind(check(option, value))
 
 
 def _concurrency(option: str, value: object) -> int | None:
@@ -319,6 +325,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "fresh": _flag,
     "retry_failed": _flag,
     "retry_filtered": _flag,
+    "policy": _word(POLICIES),
     "price": _price,
     "max_cost": _number(0, above=True),
     "max_requests": _integer(1),

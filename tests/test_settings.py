@@ -85,6 +85,7 @@ def test_every_option_is_taken_as_given() -> None:
         "fresh": True,
         "retry_failed": True,
         "retry_filtered": False,
+        "policy": "strict",
         "price": "0.15,0.6",
         "max_cost": 2,
         "max_requests": 10,

@@ -1,0 +1,82 @@
+"""Policies of a run: how letters are found can change without a request."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from m3ke_async.reopen import changed_choices, rescore
+from m3ke_async.run import evaluate
+from m3ke_async.rundir import RunDir
+from tests.asking import Notes
+from tests.questions import write_suite
+from tests.server import Server, reply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from m3ke_async.run import RunResult
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with Server() as server:
+        server.script = {
+            "Q0-0": [reply("答案：B")],
+            "Q0-1": [reply("A不对，C也不对，应该选B。")],
+            "Q0-2": [reply("我不知道。")],
+            "Q0-3": [reply("B和C都对。")],
+        }
+        yield server
+
+
+@pytest.fixture
+async def result(server: Server, tmp_path: Path) -> RunResult:
+    suite = write_suite(tmp_path / "suite", 1, 4)
+    return await evaluate(
+        "custom/m", suite, base_url=server.url, results=str(tmp_path / "results"), split="dev"
+    )
+
+
+def letters(result: RunResult) -> list[str | None]:
+    lines = (result.path / "answers.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line)["choice"] for line in lines]
+
+
+async def test_replies_without_one_clear_letter_are_listed_for_reading(result: RunResult) -> None:
+    unclear = [json.loads(line) for line in (result.path / "unclear.jsonl").read_text("utf-8").splitlines()]
+    assert [line["reply"] for line in unclear] == ["我不知道。", "B和C都对。"]
+    assert not {line["outcome"] for line in unclear} - {"unparsed", "ambiguous", "refused"}
+
+
+async def test_a_run_is_read_by_another_policy_without_a_request(server: Server, result: RunResult) -> None:
+    assert letters(result) == ["B", "B", None, None]
+    sent = len(server.seen)
+    notes = Notes()
+    again = rescore(RunDir(result.path), policy="first", warn=notes.warn)
+    assert letters(again) == ["B", "A", None, "B"]
+    assert RunDir(result.path).read()["settings"]["policy"] == "first"  # type: ignore[index]
+    assert len(server.seen) == sent
+
+
+async def test_a_diff_shows_what_would_change_and_writes_nothing(result: RunResult) -> None:
+    before = {path: path.read_bytes() for path in result.path.rglob("*") if path.is_file()}
+    notes = Notes()
+    lines = list(changed_choices(RunDir(result.path), data=None, policy="first", warn=notes.warn))
+    assert [line.split(": ")[1].split(" ")[0] for line in lines] == ["B", "ambiguous"]
+    assert list(changed_choices(RunDir(result.path), data=None, policy=None, warn=notes.warn)) == []
+    assert {path: path.read_bytes() for path in result.path.rglob("*") if path.is_file()} == before
+
+
+async def test_the_same_command_with_another_policy_asks_nothing(server: Server, result: RunResult) -> None:
+    sent, looks = len(server.seen), server.looks
+    suite = result.path.parent.parent / "suite"
+    again = await evaluate(
+        "custom/m", suite, base_url=server.url, results=str(result.path.parent), policy="last"
+    )
+    assert again.path == result.path
+    assert letters(again) == ["B", "B", None, "C"]
+    assert (len(server.seen), server.looks) == (sent, looks)
