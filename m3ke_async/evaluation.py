@@ -80,7 +80,7 @@ class Evaluation:
                 prompt.messages,
                 temperature=settings.temperature,
                 max_tokens=settings.max_tokens,
-                token_parameter=self.profile.token_parameter,
+                token_parameter=self.profile.token_parameter.value,  # JSON takes no enum as a name
             )
             request = ChatRequest(
                 self.profile.name,
