@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
     from bench.measure import Cost
 
+_CLIENTS = ("aiohttp", "httpx")
+#: Of the second look, as in `bench.run span`.
+_LATENCY, _CONCURRENCY = 0.2, 500
+
 
 @click.group()
 def main() -> None:
@@ -43,15 +47,20 @@ def compare(*, repeats: int, concurrency: int) -> None:
         raise click.ClickException(
             "httpx-aiohttp is missing; it is no dependency: pip install httpx-aiohttp"
         ) from None
-    cpu: dict[str, list[float]] = {"aiohttp": [], "httpx": []}
+    cpu: dict[str, list[float]] = {client: [] for client in _CLIENTS}
+    spans: dict[str, list[float]] = {client: [] for client in _CLIENTS}
     inside, above = [], []
     with Bench() as bench:
         suites = bench.suite(FEW), bench.suite(MANY)
-        bench.server.begin()
         for _ in range(repeats):
-            for client, values in cpu.items():
+            for client in _CLIENTS:
+                bench.server.begin()
                 few, many = (_run(bench, suite, client, concurrency).cpu for suite in suites)
-                values.append((many - few) / (MANY - FEW) * 1000)
+                cpu[client].append((many - few) / (MANY - FEW) * 1000)
+                bench.server.begin(latency=_LATENCY)
+                _run(bench, suites[1], client, _CONCURRENCY)
+                spans[client].append(bench.server.counters().span)
+            bench.server.begin()
             profiles = [bench.fresh_folder() / "profile" for _ in suites]
             for suite, profile in zip(suites, profiles, strict=True):
                 _run(bench, suite, "httpx", concurrency, profile)
@@ -68,6 +77,10 @@ def compare(*, repeats: int, concurrency: int) -> None:
             Row("httpx over aiohttp / aiohttp", ratios, "{:.2f}"),
             Row("share inside httpx, aiohttp beneath it included (profile)", inside, "{:.0%}"),
             Row("share inside httpx without aiohttp (profile)", above, "{:.0%}"),
+            *(
+                Row(f"span at {_CONCURRENCY}, {_LATENCY:g} s: {name}", spans[name], "{:.2f} s")
+                for name in _CLIENTS
+            ),
         ],
     )
 
@@ -78,7 +91,7 @@ def _run(bench: Bench, suite: Path, client: str, concurrency: int, profile: Path
 
 
 @main.command(hidden=True, context_settings={"ignore_unknown_options": True})
-@click.argument("client", type=click.Choice(["aiohttp", "httpx"]))
+@click.argument("client", type=click.Choice(_CLIENTS))
 @click.argument("profile")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def ask(client: str, profile: str, arguments: tuple[str, ...]) -> None:
