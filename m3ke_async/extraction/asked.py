@@ -65,6 +65,11 @@ class Asked:
         return "\n".join([self.question, *self.options.values()])
 
     @cached_property
+    def lettered(self) -> frozenset[str]:
+        """The letters that are options' texts themselves."""
+        return frozenset(text for text in self.options.values() if len(text) == 1 and "A" <= text <= "Z")
+
+    @cached_property
     def all_of_them(self) -> str | None:
         """The letter of the option that says that the others all hold, if there is one."""
         return next((letter for letter, text in self.options.items() if _ALL.match(text)), None)

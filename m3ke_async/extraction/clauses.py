@@ -26,12 +26,14 @@ _PAUSE = "，,。；;\n"
 _CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTALL)
 #: Words before a statement, in its clause, that take it back.
 _UNSURE_BEFORE = Pattern(
-    r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|同学|误选|误认|错选|例如|比如|格式|其他"
+    r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|(?:很多|不少|许多|有些|大家)人|(?<!可)以为|同学|误选|误认|错选|例如|比如|格式|其他"
     r"|其余|另外"
     r"|if\b(?<![a-z]if)|suppose|might|whether|although|though\b|why\b|for example|such as"
     r"|other|not\b|n't\b|is it\b"
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|than\s?\Z|并非\Z|未必(?:是)?\Z"
 )
+#: A condition with no more than mentions between it and the statement that it takes back.
+_SUPPOSED = Pattern(r"(?:如果|假如|倘若|要是|\bif\b)[^。！!？?；;\n，,]{0,24}\Z")
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = Pattern(
     rf"\s{{0,2}}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"
@@ -51,14 +53,18 @@ _SUBJECT = Pattern(
 )
 #: What only seems to hold.
 _SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
+#: The first words of what something is said to belong to, unless they only point at it.
+_COMPLEMENT = Pattern(r"\s?(?:一[种类个项]|典型的?)?(?![此这该其上以题是的])([^\W_]{2})")
 _NEVER, _NEGATED, _LINE_END = (Pattern(pattern) for pattern in ("(?!)", r"[不非没未]|not\b|n't", "\n"))
 _LATIN = Pattern(r"[a-z][a-z']")
 #: What settles a mention, even after a word on whether it holds.
 _FIRM = (Says.ANSWER, Says.LIKELY, Says.REJECT)
+#: What a mark beside a mention says; it stands above the words between the two.
+_MARKS = (Says.TICK, Says.CROSS)
 #: The characters on which cues before a mention end; most mentions have none of them before them.
 _CUE_ENDS = frozenset(
     '案能定项择号母问是为：:=应该当选就只终最显然即乃便仍还填的故无疑】])）〕」』>》“"#,，-答解果论正取了出也以行个述法描'
-    "意求准改更那这。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐☒○✗×✘❌╳除掉汰非会太不は은는이え답于.!！?？x"
+    "意求准改更那这。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐□☒○✗×✘❌╳除掉汰非会太不は은는이え답于.!！?？x"
 )
 #: What must not stand between a mention and what is said of it.
 _SPOILS = dict.fromkeys(Says, _NEVER) | {
@@ -109,6 +115,10 @@ class Grammar:
             Cued(rule for rule in after if rule.says in _FIRM),
             Cued((rule for rule in latin if rule.says in _FIRM), words=True),
         )
+        self._marks = _Both(
+            Cued(rule for rule in after if rule.says in _MARKS),
+            Cued((rule for rule in latin if rule.says in _MARKS), words=True),
+        )
         self._weak = _Both(
             Cued(rule for rule in after if rule.says not in _FIRM),
             Cued((rule for rule in latin if rule.says not in _FIRM), words=True),
@@ -125,15 +135,19 @@ class Grammar:
         found: dict[int, Event] = {}
         for index, mention in enumerate(mentions):
             event = self._introduced(shape, mention, index, index in listed, asked)
-            event = event or self._followed(shape, mention, index, self._firm)
+            event = event or self._followed(shape, mention, index, self._firm, asked)
             if event is not None:
                 found[index] = event
         return found
 
-    def judged(self, shape: Shape, mentions: Sequence[Mention], stated: dict[int, Event]) -> list[Event]:
+    def judged(
+        self, shape: Shape, mentions: Sequence[Mention], stated: dict[int, Event], asked: Asked
+    ) -> list[Event]:
         """What is stated and, of the other mentions, whether what they say is called right; in order."""
         events = (
-            stated.get(index) or self._followed(shape, mention, index, self._weak)
+            stated.get(index)
+            or self._followed(shape, mention, index, self._marks, asked)
+            or self._followed(shape, mention, index, self._weak, asked)
             for index, mention in enumerate(mentions)
         )
         return [event for event in events if event is not None]
@@ -156,7 +170,11 @@ class Grammar:
                 return None
             before = _clause(form, max(0, found.start) + (said[:1] in _PAUSE))
             compares = says in (Says.ONLY, Says.BUT)
-            if _UNSURE_BEFORE.search(before) or (not compares and _UNSURE_AFTER.match(form, at + 1)):
+            if (
+                _UNSURE_BEFORE.search(before)
+                or _SUPPOSED.search(form, max(0, found.start - 40), at)
+                or (not compares and _UNSURE_AFTER.match(form, at + 1))
+            ):
                 says = Says.UNSURE
             elif compares:
                 says = self._compared(form, at, says, asked)
@@ -210,7 +228,9 @@ class Grammar:
             return Says.UNSURE
         return Says.REJECT if fits else Says.LIKELY
 
-    def _followed(self, shape: Shape, mention: Mention, index: int, rules: _Both) -> Event | None:
+    def _followed(
+        self, shape: Shape, mention: Mention, index: int, rules: _Both, asked: Asked
+    ) -> Event | None:
         """What the words after the mention say of it."""
         form, at = shape.text, shape.places[index]
         following = shape.next_place(index)
@@ -220,6 +240,8 @@ class Grammar:
         gap = form[at + 1 : found.start]
         end = _SENTENCE_END.search(gap)
         if "答案" in gap or (end and not _SUBJECT.search(gap, end.start())):
+            return None
+        if found.rule.of_question and not _is_of_question(form, found.end, asked):
             return None
         unsure = (_SEEMING.search(gap) and _CONTRAST.search(form, found.end)) or _UNSURE_BEFORE.search(
             _clause(form, at)
@@ -242,6 +264,12 @@ class _Both:
             latin = _near_enough(self._latin, form, start, end, most)
             best = latin if latin and (best is None or latin.start < best.start) else best
         return best
+
+
+def _is_of_question(form: str, place: int, asked: Asked) -> bool:
+    """Whether the words at the place are the question's, or only point at them."""
+    said = _COMPLEMENT.match(form, place)
+    return said is None or said[1] in asked.question.lower()
 
 
 def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.noise import is_noise
 from m3ke_async.extraction.patterns import Pattern
-from m3ke_async.extraction.rules import BARE, TEXT, TOLD
+from m3ke_async.extraction.rules import BARE, TEXT, TOLD, WORDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,6 +33,11 @@ _LOWER_LEAD = Pattern(r"[\W_]{0,4}([a-d])(?=[)）.:：、，,\n]|[\W_]{0,4}\Z)")
 _LABEL = Pattern(
     r"(?<![^\n])A\s?[:：]\s{0,3}(?:[(（*]{0,2}[A-D][)）*.。]{0,2}\s{0,3}(?:\Z|\n)|(?:[Tt]he|[Ii]t|I|[Ss]o|[Aa]nswer|[Cc]orrect)\b)"
 )
+#: Words before and after a letter that make it an option's name, where it is an option's text too.
+_LABELS = Pattern(
+    r"(?:选|择|案|项|answer|option|choice|\A)[\s是为应:：(（\"'【\[{]{0,5}\Z|\n\s{0,3}[(（]?\Z", re.IGNORECASE
+)
+_LABELLED = Pattern(r"[)）]?\s?(?:选?项|[.、:：)）])")
 _JOINT = Pattern(
     r"\s{0,3}(?:[、/&+;；|]|和|与|及|以及|或者?|还是|跟|同|[ \u3000]{1,2}"
     r"|(?:[,，]\s{0,2})?(?:and|or)\b|[,，](?:和|或|以及)?)\s{0,3}"
@@ -84,7 +89,7 @@ class Mention(NamedTuple):
     def mark(self) -> str:
         """What stands for it in a shape."""
         if not self.told:
-            return BARE
+            return WORDED if self.worded else BARE
         return TOLD if self.lettered else TEXT
 
 
@@ -101,6 +106,8 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
             continue
         if not told and is_noise(text, start, end, asked):
             continue
+        if not told and letters in asked.lettered and _is_text(text, start, end, letters):
+            continue
         if end - start > 1 and not _is_list(letters, text, start, end, asked):
             continue
         mention = _decorated(text, start, end, letters, told)
@@ -111,6 +118,12 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
         taken = mention.end
         found.append(mention)
     return joined(text, found) if len(found) > 1 else found
+
+
+def _is_text(text: str, start: int, end: int, letter: str) -> bool:
+    """Whether a letter that is an option's text is meant as that: it is no label and no answer."""
+    labels = _LABELS.search(text, max(0, start - 12), start) or _LABELLED.match(text, end)
+    return letter not in LETTERS or labels is None
 
 
 def _standing(text: str) -> Iterator[tuple[int, int]]:
@@ -134,8 +147,9 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
         if found and found[-1].end <= mention.start <= found[-1].end + 8:
             before = found[-1]
             joint = _JOINT.fullmatch(text, before.end, mention.start)
-            if joint and (joint[0].strip() or _are_plain(before, mention)):
-                comma = joint[0].strip() in {",", "，", ""}
+            bracketed = before.end == mention.start and text[before.end - 1] in ")）"
+            if (joint and (joint[0].strip() or _are_plain(before, mention))) or bracketed:
+                comma = not bracketed and text[before.end : mention.start].strip() in {",", "，", ""}
                 if not comma or by_comma or _COMMA_GOES_ON.match(text, mention.end):
                     more = "".join(letter for letter in mention.letters if letter not in before.letters)
                     found[-1] = before._replace(end=mention.end, letters=before.letters + more, heading=False)

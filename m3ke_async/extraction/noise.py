@@ -24,7 +24,7 @@ _BEFORE_ENDS = frozenset(name[-1] for name in _BEFORE) | frozenset(name[-1].uppe
 _NAMES_AFTER = (
     "公司 银行 超 语言 型 细胞 股 市 区 县 级 座 栋 队 组 班 国 厂 企业 村 校 君 某 地 站 城 省 酒店"
     " 轮 船 车 点 物质 元素 淋巴"
-    " 链 波 楼 字 音 大调 小调 面 端 角 集 罩杯 罗 女士 先生 盘 柱 栏 列"
+    " 链 波 楼 字 音 大调 小调 面 端 角 集 罩杯 罗 女士 先生 盘 柱 栏 列 反应 肽 类"
 )
 _AFTER = tuple(_NAMES_AFTER.split())
 _FORMULA = Pattern(

@@ -27,6 +27,7 @@ _CUT = Pattern(
     r"|(?<=\n)\s{0,4}(?:[【\[]?(?:题目|题干|问题|下一题|例题|例\d)[】\]]?\s?[:：]|[【\[](?:题目|题干|问题|下一题|例\d?)[】\]]"
     r"|第\d{1,3}题\s?[:：]|(?:单|多|单项|多项)?选(?:择)?题\s?[:：]|(?:用户|提问|请你回答)\s?[:：]"
     r"|(?:question\s?\d{0,3}|q\d{0,3}|user|human|instruction|problem\s?\d{0,3}|example\s?\d{0,3})\s?[:：]"
+    r"|\d{1,3}[.、．]\s?[^\n]{4,200}\n{1,2}\s{0,4}A\s?[.、．:：)）][^\n]{1,200}\n{1,2}\s{0,4}B\s?[.、．:：)）]"
     r"|(?:q|question\s)\d{1,3}[.)]|\d{1,3}[.、．]\s?(?:下列|以下|关于)|###\s?(?:question|instruction|input|problem))"
     r"|(?<=<)(?:\|(?:im_start|im_end|endoftext|eot_id)\|>|/s>|eos_token>|end_of_turn>)"
     r"|(?<=\n)(?P<weak>\s{0,4}(?:以下是|下面是|以下为|下面为)))",
@@ -39,6 +40,8 @@ _SHORT = 80
 #: Before a bare number: it is a result; the signs that also serve on the way count at the end only.
 _RESULT = Pattern(r"(?:\A|[是为：:得约])\s?\Z")
 _LAST_RESULT = Pattern(r"(?:\A|[是为：:得约=到有共≈（({\s])\s?\Z")
+#: The beginning of a sentence; a reply that ends on an option's name there has only begun to speak of it.
+_NEW = Pattern(r"[。.]\s?\Z")
 #: After an option that the reply only begins to speak of.
 _TOPIC = Pattern(r"\s?[:：,，]")
 #: After the only letter of a reply: a question back, or a heading without its text.
@@ -111,7 +114,9 @@ class Reader:
         named = {letter for mention in mentions for letter in mention.letters}
         whole = self._grammar.whole(form.text)
         if whole:
-            return picked(named, whole, mentions[0])
+            echo = listed(mentions, complete=complete)
+            after = [mention for index, mention in enumerate(mentions) if index not in echo] or mentions
+            return picked({letter for mention in after for letter in mention.letters}, whole, after[0])
         if len(mentions) > 2 and "odds" in self._names:
             likeliest = odds(text, mentions)
             if likeliest.letters:
@@ -121,7 +126,7 @@ class Reader:
         pick = statement(form.text, list(stated.values()))
         if pick.letters and not named >= set(LETTERS):
             return pick
-        events = self._grammar.judged(form, mentions, stated)
+        events = self._grammar.judged(form, mentions, stated, asked)
         if pick.letters:
             against = contradicts(pick, events, asked)
             return pick._replace(letters="".join(sorted({*pick.letters, *against}))) if against else pick
@@ -139,9 +144,9 @@ class Reader:
         pick = verdict(events, asked)
         if pick.rule == "elimination" and "elimination" not in self._names:
             return NOTHING
-        if len(pick.letters) == 3 and asked.asks is Asks.RIGHT and "all-of-them" in self._names:
+        if len(pick.letters) >= 3 and asked.asks is Asks.RIGHT and "all-of-them" in self._names:
             every = asked.all_of_them
-            if every and every not in pick.letters:
+            if every and (every not in pick.letters or len(pick.letters) == len(LETTERS)):
                 return pick._replace(letters=every, rule="all-of-them")
         return pick
 
@@ -160,6 +165,13 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
             return True
         result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
         return result.search(text, max(0, mention.start - 4), mention.start) is not None
+    if (
+        mention.worded
+        and not mention.told
+        and not text[mention.end :].strip()
+        and _NEW.search(text[: mention.start])
+    ):
+        return False
     if mention.start and not mention.told:
         begins_list = mention.letters == "A" and mention.heading and mention.opens
         if begins_list or (mention.worded and _TOPIC.match(text, mention.end)):

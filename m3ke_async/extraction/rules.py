@@ -1,7 +1,8 @@
 """What a rule is, and how a table of rules is made ready to read with.
 
 Rules read the shape of a reply: lower case, markup overwritten, every mention of options one mark. In
-their patterns `@` is a mention, `§` one that holds its option's text, and `¶` a letter with its text. A
+their patterns `@` is a mention, `§` one that holds its option's text, `¶` a letter with its text, and `¤`
+a letter with a word for option. A
 rule opens with one of its cues, plain words, and goes on with a bounded pattern; nothing repeats inside
 a repetition, so reading takes linear time.
 """
@@ -17,9 +18,10 @@ from m3ke_async.extraction.patterns import Pattern
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-#: The marks of a mention in a shape: a letter alone, a letter with its option's text, the text alone.
-BARE, TOLD, TEXT = "\ue000", "\ue001", "\ue002"
-MENTION = BARE + TOLD + TEXT
+#: The marks of a mention in a shape: a letter alone, with its option's text, the text alone, and a letter
+#: with a word for option.
+BARE, TOLD, TEXT, WORDED = "\ue000", "\ue001", "\ue002", "\ue004"
+MENTION = BARE + TOLD + TEXT + WORDED
 
 
 class Tier(IntEnum):
@@ -78,6 +80,7 @@ class Rule:
         counter: a reply near the example that it must not decide.
         options: the options that example and counter-example answer.
         reach: for `Place.AFTER`, the most characters between the mention and the cue.
+        of_question: the words that follow must be the question's own, or point at them.
     """
 
     name: str
@@ -91,6 +94,7 @@ class Rule:
     counter: str
     options: tuple[str, str, str, str] = ("上海", "北京", "广州", "西安")
     reach: int = 0
+    of_question: bool = False
 
     @property
     def pattern(self) -> str:
@@ -100,7 +104,7 @@ class Rule:
 
 def _marked(pattern: str) -> str:
     pattern = pattern.replace("@]", f"{MENTION}]").replace("@", f"[{MENTION}]")
-    return pattern.replace("§", f"[{TOLD}{TEXT}]").replace("¶", TOLD)
+    return pattern.replace("§", f"[{TOLD}{TEXT}]").replace("¶", TOLD).replace("¤", WORDED)
 
 
 class Hit(NamedTuple):

@@ -73,13 +73,14 @@ class OptionTexts:
     """The options' texts, made ready to be found in replies.
 
     Attributes:
+        question: the question's compact text.
         dense: compact text by letter; options that are equal or empty are left out.
         stems: by letter, the number or word that alone tells an option from the others, where all
             else is the same in all of them.
     """
 
     def __init__(self, options: Mapping[str, str], question: str = "") -> None:
-        self._question = compact(question)[0]
+        self.question = compact(question)[0]
         dense = {letter: compact(_ARTICLE.sub("", text, count=1))[0] for letter, text in options.items()}
         texts = list(dense.values())
         self.dense = {letter: text for letter, text in dense.items() if text and texts.count(text) == 1}
@@ -103,17 +104,24 @@ class OptionTexts:
     def _claim_texts(self, text: str, claims: _Claims) -> None:
         dense, places = compact(text)
         for needles in ({**self.dense, **self._doubled}, self.stems if len(text) < _SHORT else {}):
+            stems = needles is self.stems
             for letter, needle in sorted(needles.items(), key=lambda item: -len(item[1])):
                 at = dense.find(needle)
                 for _ in range(_MOST):
                     if at < 0:
                         break
-                    claims.claim(places[at], places[at + len(needle) - 1] + 1, letter)
+                    end = at + len(needle)
+                    if not (stems and needle.isdigit() and self._is_of_else(dense[end : end + 1])):
+                        claims.claim(places[at], places[end - 1] + 1, letter)
                     at = dense.find(needle, at + len(needle))
+
+    def _is_of_else(self, after: str) -> bool:
+        """Whether the number before this counts something else than the options do."""
+        return "\u4e00" <= after <= "\u9fff" and not any(after in text for text in self.dense.values())
 
     def _is_asked(self, mention: Mention) -> bool:
         """Whether it is a text that the question itself holds, so that any reply may repeat it."""
-        return not mention.lettered and self.dense.get(mention.letters, " ") in self._question
+        return not mention.lettered and self.dense.get(mention.letters, " ") in self.question
 
 
 class _Claims:
@@ -163,10 +171,19 @@ def _shared(texts: Sequence[str]) -> int:
     )
 
 
+#: An operator before or after a number: the number is a part of a calculation and not its result.
+_OPERATOR_BEFORE = Pattern(r"[×÷*+^/]\s?\Z")
+_OPERATOR_AFTER = Pattern(r"\s?(?:[×÷*+^=](?!=|>)|[-/]\s?\d)")
+
+
 def _apart(text: str, start: int, end: int) -> bool:
-    """Whether the stretch is no part of a longer number or word."""
+    """Whether the stretch is no part of a longer number, word or calculation."""
     first, last = text[start], text[end - 1]
     before, after = text[start - 1 : start], text[end : end + 1]
+    if (last.isdigit() or last == "%") and _OPERATOR_AFTER.match(text, end):
+        return False
+    if first.isdigit() and _OPERATOR_BEFORE.search(text, max(0, start - 2), start):
+        return False
     if first.isascii() and first.isalnum() and before:
         if before.isascii() and before.isalnum():
             return False
@@ -174,27 +191,42 @@ def _apart(text: str, start: int, end: int) -> bool:
             return False
     if last.isascii() and last.isalnum() and after:
         if after.isascii() and after.isalnum():
-            return False
+            return after == "s" and last.isalpha() and not text[end + 1 : end + 2].isalnum()
         return not (after in "./" and text[end + 1 : end + 2].isdigit())
     return True
 
 
 def answers_question(text: str, mentions: Sequence[Mention], question: str) -> Mention | None:
-    """The only mention that goes on with the question's own words, as an answer in a whole sentence does."""
-    asked = _TOKEN.findall(compact(question)[0])
+    """The only mention whose clause says the question's own words, as an answer in a whole sentence does."""
+    dense = compact(question)[0]
+    asked = _TOKEN.findall(dense)
     runs = {tuple(asked[place : place + _RUN]) for place in range(len(asked) - _RUN + 1)}
     if not runs:
         return None
+    best: dict[str, int] = {}
     found: dict[str, Mention] = {}
     for mention in mentions:
-        clause = _CLAUSE.match(text, mention.end)
-        said = _TOKEN.findall(compact(clause[0])[0]) if clause else []
-        if any(tuple(said[place : place + _RUN]) in runs for place in range(len(said) - _RUN + 1)):
+        before = _CLAUSE_BEFORE.search(text, max(0, mention.start - 40), mention.start)
+        after = _CLAUSE.match(text, mention.end)
+        sides = [compact(side[0])[0] for side in (before, after) if side]
+        if any(denies(side, dense) for side in sides):
+            continue
+        said = [_TOKEN.findall(side) for side in sides]
+        if (before and _repeats(said[0][-_RUN - 1 :], runs)) or (after and _repeats(said[-1], runs)):
             found[mention.letters] = mention
-    return next(iter(found.values())) if len(found) == 1 and len(next(iter(found))) == 1 else None
+            shared = len(set(asked).intersection(token for side in said for token in side))
+            best[mention.letters] = max(best.get(mention.letters, 0), shared)
+    most = [letters for letters, shared in best.items() if shared == max(best.values())]
+    return found[most[0]] if len(most) == 1 and len(most[0]) == 1 else None
+
+
+def _repeats(said: Sequence[str], runs: set[tuple[str, ...]]) -> bool:
+    """Whether the words hold one of the runs."""
+    return any(tuple(said[place : place + _RUN]) in runs for place in range(len(said) - _RUN + 1))
 
 
 _CLAUSE = Pattern(r"[^。！!？?\n；;，,]{1,40}")
+_CLAUSE_BEFORE = Pattern(r"[^。！!？?\n；;，,]{1,40}\Z")
 #: How many words or characters in a row make a repetition of the question.
 _RUN = 4
 
@@ -206,7 +238,7 @@ def is_weak(text: str) -> bool:
 
 _SENTENCE = Pattern(r"[^。！!？?\n；;]{1,240}")
 _CONCLUDES = Pattern(r"答案|因此|所以|故|综上|应|可见|therefore|answer|thus|hence|\bso\b", re.IGNORECASE)
-_DENIES = Pattern(r"[不非没无未]|\bnot\b|n't\b")
+_DENIES = Pattern(r"[不非没无未].?|not|n't")
 #: The least share of an option's pairs of characters that a sentence must hold to mean the option.
 _ENOUGH = 0.5
 
@@ -233,9 +265,16 @@ def near(text: str, options: OptionTexts) -> tuple[str, int, int] | None:
         and _share(own, said, pairs=True) >= _ENOUGH
         and all(_beats(own, other, said) for name, other in wanted.items() if name != letter)
     ]
-    if len(meant) != 1 or (_DENIES.search(chosen[0]) and not _DENIES.search(options.dense[meant[0]])):
+    if len(meant) != 1 or (
+        denies(compact(chosen[0])[0], options.question) and not _DENIES.search(options.dense[meant[0]])
+    ):
         return None
     return meant[0], *chosen.span()
+
+
+def denies(said: str, known: str) -> bool:
+    """Whether something is denied in other words than those that are known."""
+    return any(found not in known for found in _DENIES.findall(said))
 
 
 _TOKEN = Pattern(r"\d+(?:\.\d+)?|[a-z]+|[^\W\da-z_]")
