@@ -20,7 +20,8 @@ from bench.suite import prompts
 
 async def ask_all(base_url: str, suite: Path, concurrency: int) -> list[str | None]:
     """Ask every question once; the texts in the suite's order."""
-    client = AsyncOpenAI(api_key="bench", base_url=base_url, max_retries=0)
+    # By default it gives up when a connection takes 5 s to open, which a busy machine can need.
+    client = AsyncOpenAI(api_key="bench", base_url=base_url, max_retries=0, timeout=600)
     semaphore = asyncio.Semaphore(concurrency)
 
     async def ask(prompt: str) -> str | None:
