@@ -16,14 +16,13 @@ from m3ke_async.extraction.table import RULES, RULES_VERSION
 if TYPE_CHECKING:
     from m3ke_async.extraction.decide import Pick
 
-CAPITAL = "中华人民共和国的首都是"
 FULL = Reader(RULES)
 
 
 def read(reader: Reader, reply: str, rule: Rule) -> Pick:
     text = without_markup(same_alphabet(reply))
     options = dict(zip("ABCD", rule.options, strict=True))
-    return reader.read(text, Asked(CAPITAL, options), complete=True)
+    return reader.read(text, Asked(rule.question, options), complete=True)
 
 
 def lacking(rule: Rule) -> Reader:

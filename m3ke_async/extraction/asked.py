@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
 from m3ke_async.extraction.patterns import Pattern
-from m3ke_async.extraction.polarity import Asks, asks
+from m3ke_async.extraction.polarity import Asks, asks, denied_verb
 from m3ke_async.extraction.rules import Says
 from m3ke_async.extraction.texts import OptionTexts
 
@@ -67,7 +67,8 @@ class Asked:
     @cached_property
     def lettered(self) -> frozenset[str]:
         """The letters that are options' texts themselves."""
-        return frozenset(text for text in self.options.values() if len(text) == 1 and "A" <= text <= "Z")
+        short = (same_alphabet(str(text).strip(" $")) for text in self._options.values())
+        return frozenset(text for text in short if len(text) == 1 and "A" <= text <= "Z")
 
     @cached_property
     def all_of_them(self) -> str | None:
@@ -78,6 +79,11 @@ class Asked:
     def asks(self) -> Asks:
         """What the question asks for."""
         return asks(self.question)
+
+    @cached_property
+    def denied(self) -> str:
+        """The words that a question for what is not of a kind denies, empty for other questions."""
+        return denied_verb(self.question) if self.asks is Asks.NOT else ""
 
     def fits(self, says: Says) -> bool | None:
         """Whether an option of which this is said answers the question; None where it may or may not."""

@@ -33,7 +33,8 @@ _UNSURE_BEFORE = Pattern(
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|than\s?\Z|并非\Z|未必(?:是)?\Z"
 )
 #: A condition with no more than mentions between it and the statement that it takes back.
-_SUPPOSED = Pattern(r"(?:如果|假如|倘若|要是|\bif\b)[^。！!？?；;\n，,]{0,24}\Z")
+_IFS = ("如果", "假如", "倘若", "要是", "if")
+_SUPPOSED = Pattern(rf"(?:{'|'.join(_IFS[:-1])}|\bif\b)[^。！!？?；;\n，,]{0, 24}\Z")
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = Pattern(
     rf"\s{{0,2}}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"
@@ -55,6 +56,7 @@ _SUBJECT = Pattern(
 _SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
 #: The first words of what something is said to belong to, unless they only point at it.
 _COMPLEMENT = Pattern(r"\s?(?:一[种类个项]|典型的?)?(?![此这该其上以题是的])([^\W_]{2})")
+_DENIAL = Pattern(r"[不非没未无]")
 _NEVER, _NEGATED, _LINE_END = (Pattern(pattern) for pattern in ("(?!)", r"[不非没未]|not\b|n't", "\n"))
 _LATIN = Pattern(r"[a-z][a-z']")
 #: What settles a mention, even after a word on whether it holds.
@@ -119,6 +121,8 @@ class Grammar:
             Cued(rule for rule in after if rule.says in _MARKS),
             Cued((rule for rule in latin if rule.says in _MARKS), words=True),
         )
+        marks = [rule for rule in (*after, *latin) if rule.says in _MARKS]
+        self._cues_of_marks = [cue for rule in marks for cue in rule.cues.split("|")]
         self._weak = _Both(
             Cued(rule for rule in after if rule.says not in _FIRM),
             Cued((rule for rule in latin if rule.says not in _FIRM), words=True),
@@ -144,9 +148,11 @@ class Grammar:
         self, shape: Shape, mentions: Sequence[Mention], stated: dict[int, Event], asked: Asked
     ) -> list[Event]:
         """What is stated and, of the other mentions, whether what they say is called right; in order."""
+        marked = any(mark in shape.text for mark in self._cues_of_marks)
         events = (
             stated.get(index)
-            or self._followed(shape, mention, index, self._marks, asked)
+            or (self._followed(shape, mention, index, self._marks, asked) if marked else None)
+            or self._echoed(shape, mention, index, asked)
             or self._followed(shape, mention, index, self._weak, asked)
             for index, mention in enumerate(mentions)
         )
@@ -172,7 +178,7 @@ class Grammar:
             compares = says in (Says.ONLY, Says.BUT)
             if (
                 _UNSURE_BEFORE.search(before)
-                or _SUPPOSED.search(form, max(0, found.start - 40), at)
+                or _is_supposed(form, found.start, at)
                 or (not compares and _UNSURE_AFTER.match(form, at + 1))
             ):
                 says = Says.UNSURE
@@ -250,6 +256,19 @@ class Grammar:
             at, mention.letters, Says.UNSURE if unsure else found.rule.says, found.rule.name, mention
         )
 
+    def _echoed(self, shape: Shape, mention: Mention, index: int, asked: Asked) -> Event | None:
+        """Whether the words after the mention say or deny what the question denies."""
+        if not asked.denied or "question-verb" not in self.names:
+            return None
+        form, at = shape.text, shape.places[index]
+        end = min(shape.next_place(index), at + _ON)
+        for found in re.finditer(re.escape(asked.denied), form[at + 1 : end]):
+            place = at + 1 + found.start()
+            if not _SENTENCE_END.search(form, at + 1, place) and _is_of_question(form, place + 2, asked):
+                says = Says.FAILS if _DENIAL.search(form, max(at, place - 4), place) else Says.HOLDS
+                return Event(at, mention.letters, says, "question-verb", mention)
+        return None
+
 
 class _Both:
     """Predicates in Chinese or marks, and in Latin words."""
@@ -264,6 +283,12 @@ class _Both:
             latin = _near_enough(self._latin, form, start, end, most)
             best = latin if latin and (best is None or latin.start < best.start) else best
         return best
+
+
+def _is_supposed(form: str, place: int, at: int) -> bool:
+    """Whether a condition stands before the statement that begins at the place, in its clause."""
+    before = form[max(0, place - 40) : at]
+    return any(word in before for word in _IFS) and _SUPPOSED.search(before) is not None
 
 
 def _is_of_question(form: str, place: int, asked: Asked) -> bool:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from m3ke_async.extraction.asked import Asked
 
 _SHARE = Pattern(r"[\s:：=|（(\"'是为约)]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})\s?(%?)")
+#: After the last statement: it is taken back, and nothing takes its place.
+_TAKEN_BACK = Pattern(
+    r"(?:不对|错了|等等|还是|仍然?|最终|wait|actually)[^。\n]{0,8}(?:无法|不能|难以|没法|cannot|can't)\s?(?:确定|判断|得出|回答|作答|determine|decide|answer)"
+)
 _STATED = (Says.ANSWER, Says.LIKELY)
 _JUDGED = (Says.TRUE, Says.FALSE)
 _UNJUDGED = (*_STATED, Says.ALSO, Says.UNSURE)
@@ -67,6 +71,8 @@ def statement(form: str, events: Sequence[Event]) -> Pick:
     if not stated:
         return NOTHING
     last = stated[-1]
+    if _TAKEN_BACK.search(form, last.at):
+        return NOTHING
     letters = set(last.letters)
     for earlier in reversed(stated[:-1]):
         named = set(earlier.letters)

@@ -37,7 +37,7 @@ _ENGLISH = Pattern(
     r"\s(?!(?:is|are|was|were|and|or|nor|as|because|since|has|have|can|cannot|seems?|looks?|would|contradicts?|states?"
     r"|describes?|correctly|incorrectly|wrong|right|correct|incorrect|true|false|too|only|also|does|do|could|should|must"
     r"|might|may|fits?|best|match(?:es)?|option|choice|instead|alone|not|but|for|in|with|which|that|here|based|explanation"
-    r"|by|if|to|on|x|the correct|the right|the best|the answer|the final|it is"
+    r"|by|if|to|on|all|each|had|x|the correct|the right|the best|the answer|the final|it is"
     r"|mentions?|refers?|suggests?|implies|represents?|provides?|gives?|says|claims?|will|appears?|accurately"
     r"|directly|both|out|themselves)\b)[a-z]"
 )

@@ -59,6 +59,8 @@ def _table() -> dict[int, str]:
     table.update({0x3000: " ", 0xA0: " ", 0x2028: "\n", 0x2029: "\n", 0x130: "I"})
     table.update({ord(alike): letter for alike, letter in _CYRILLIC_AND_GREEK.items()})
     table.update({ord(old): new for old, new in SIMPLIFIED.items()})
+    for code in range(0x2460, 0x2474):  # numbers of a list in circles, which options name in this form
+        table.pop(code, None)
     for kept in _KEPT:
         table.pop(ord(kept), None)
     return table

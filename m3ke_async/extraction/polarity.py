@@ -28,11 +28,13 @@ _WRONG = Pattern(
 )
 _NOT = Pattern(
     r"不属|不是|不能|不可|不符|不包|不会|无关|不需|不由|不互|不应|不得|不存在|不同于|除外|除了.{0,4}\Z|不适|不宜|不享有|不具|没有|不在"
-    r"|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非|不起|不作为|不产生|不需要"
+    r"|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非|不起|未.{1,8}(?:哪|何|的[是有一])|不作为|不产生|不需要"
     r"|\bexcept\b|\b(?:is|are|was|were|does|do|did|can|could|has|have|would|should|will|must)\s?n[o'’]t\b"
     r"|\bnot\s(?:an?|one|likely|considered|included|usually|typically|part|the)\b|\bleast\b",
     re.IGNORECASE,
 )
+#: What a question denies, after its denial and the helping verb: 计入 of 不应计入.
+_DENIED = Pattern(r"(?:[不未非]|没有)(?:应该?|能够?|可以?|会|需要?|得|宜|该|必)?([\u4e00-\u9fff]{2})")
 _SENTENCE_END = Pattern(r"[。！；;!\n]|[.?] ")
 #: A last clause that only says what to do; the question stands before it.
 _REQUEST = Pattern(r"请|选出|找出|作答|\bchoose|\bselect", re.IGNORECASE)
@@ -54,3 +56,9 @@ def asks(question: str) -> Asks:
     if _WRONG.search(sentence):
         return Asks.WRONG
     return Asks.NOT if _NOT.search(sentence) else Asks.RIGHT
+
+
+def denied_verb(question: str) -> str:
+    """The words that the last denial of a question is about, empty without one."""
+    found = _DENIED.findall(question[-_END:])
+    return found[-1] if found else ""

@@ -11,8 +11,9 @@ from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, odds, picke
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import Asks
+from m3ke_async.extraction.rewording import answers_question, near, part
 from m3ke_async.extraction.table import RULES
-from m3ke_async.extraction.texts import answers_question, is_weak, near
+from m3ke_async.extraction.texts import is_weak
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,13 @@ _RESULT = Pattern(r"(?:\A|[是为：:得约])\s?\Z")
 _LAST_RESULT = Pattern(r"(?:\A|[是为：:得约=到有共≈（({\s])\s?\Z")
 #: The beginning of a sentence; a reply that ends on an option's name there has only begun to speak of it.
 _NEW = Pattern(r"[。.]\s?\Z")
+#: Beside an option's text: it is one of several things.
+_LISTED_BEFORE = Pattern(r"[、和与及或]\s?\Z")
+_LISTED_AFTER = Pattern(r"\s?(?:[、和与及或]|以及|and\b|or\b)")
+#: What a reply says that means the option that is wrong, or not of a kind.
+_AGAINST = Pattern(r"[不非没无未错误]|\bnot\b|n't\b|\b(?:false|wrong|incorrect|except)\b", re.IGNORECASE)
+#: In a reply longer than this, an option's text counts only this near to the beginning or the end.
+_LONG, _EDGE = 200, 80
 #: After an option that the reply only begins to speak of.
 _TOPIC = Pattern(r"\s?[:：,，]")
 #: After the only letter of a reply: a question back, or a heading without its text.
@@ -79,17 +87,18 @@ class Reader:
             return NOTHING
         letters = find_letters(text, asked)
         pick = self._weigh(text, letters, asked, complete=complete)
-        if not asked.has_options or (pick.letters and pick.rule != "single"):
+        if not asked.has_options or (pick.letters and pick.rule not in {"single", ""}):
             return pick
-        texts = self._texts(text, [] if pick.letters else letters, asked)
-        if pick.letters:  # a single letter may belong to the text of an option that is the whole reply
+        texts = self._texts(text, [] if pick.rule else letters, asked)
+        if pick.rule:  # a single letter may belong to the text of an option that is the whole reply
             told = self._weigh(text, texts, asked, complete=complete)
             return told._replace(rule=f"text:{told.rule}") if told.rule == "whole" else pick
         if texts == letters:
             return self._near(text, asked) if complete and not letters else pick
         told = self._weigh(text, texts, asked, complete=complete)
         if len(told.letters) != 1 and complete and self._may_echo(texts, asked):
-            echo = answers_question(text, texts, asked.question)
+            own = [mention for mention in texts if not asked.texts.is_asked(mention)]
+            echo = answers_question(text, own, asked.question)
             if echo:
                 return picked(echo.letters, "answers-question", echo)
         return told._replace(rule=f"text:{told.rule}") if told.rule else told
@@ -103,6 +112,9 @@ class Reader:
         return asked.texts.find(text, letters, texts="text" in self._names, places="ordinal" in self._names)
 
     def _near(self, text: str, asked: Asked) -> Pick:
+        letter = part(text, asked.texts) if "part" in self._names and len(text) < _SHORT else None
+        if letter:
+            return Pick(letter, "part", 0, len(text))
         meant = near(text, asked.texts) if "near" in self._names else None
         return Pick(meant[0], "near", meant[1], meant[2]) if meant else NOTHING
 
@@ -162,7 +174,7 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
     if not mention.lettered:
         option = asked.texts.dense.get(mention.letters, "")
         if not is_weak(option):
-            return True
+            return _is_meant(text, mention, asked)
         result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
         return result.search(text, max(0, mention.start - 4), mention.start) is not None
     if (
@@ -182,6 +194,20 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
     if plain and len(text) > _SHORT:
         return False
     return _ASKING.match(text, mention.end) is None
+
+
+def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:
+    """Whether the only option's text in a reply is its answer, and not one of the things it speaks of."""
+    size = len(text.strip())
+    if 2 * (mention.end - mention.start) > size:
+        return True
+    if _LISTED_BEFORE.search(text, max(0, mention.start - 2), mention.start):
+        return False
+    if _LISTED_AFTER.match(text, mention.end) or asked.texts.is_repeated(text, mention):
+        return False
+    if size > _LONG and mention.start > _EDGE and mention.end < len(text.rstrip()) - _EDGE:
+        return False
+    return asked.asks is Asks.RIGHT or _AGAINST.search(text) is not None
 
 
 @cache

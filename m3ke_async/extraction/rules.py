@@ -79,6 +79,7 @@ class Rule:
         example: a reply that it must decide.
         counter: a reply near the example that it must not decide.
         options: the options that example and counter-example answer.
+        question: the question that they answer.
         reach: for `Place.AFTER`, the most characters between the mention and the cue.
         of_question: the words that follow must be the question's own, or point at them.
     """
@@ -93,6 +94,7 @@ class Rule:
     example: str
     counter: str
     options: tuple[str, str, str, str] = ("上海", "北京", "广州", "西安")
+    question: str = "中华人民共和国的首都是"
     reach: int = 0
     of_question: bool = False
 

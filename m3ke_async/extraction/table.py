@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from m3ke_async.extraction.rules import MENTION, Place, Rule, Says, Tier
 
-RULES_VERSION = "1"
+RULES_VERSION = "2"
 
 _IS = r"[\s:：=是为应该当选择就只能最终显然即乃便仍还填的故无疑】\])）〕」』>》“\"#,，-]{0,16}"
 _CHOSEN = r"(?:择|取|定|了|出|的?是|为|答案)?[:：\s]{0,3}@"
@@ -76,7 +76,7 @@ RULES: tuple[Rule, ...] = (
         Says.LIKELY,
         "a sentence that ends on the option, Chinese",
         "是|为",
-        r"\s?@(?=\s?[。.\n!！,，；;]|\s?\Z)",
+        r"\s?@(?:\s?[(（][^()（）\n]{0,24}[)）])?(?=\s?[。.\n!！,，；;]|\s?\Z)",
         "A 是港口，首都是B。",
         "A 是港口，首都是B的话",
     ),
@@ -725,6 +725,30 @@ RULES: tuple[Rule, ...] = (
         "A is a port. B is correct. C is far.",
         "A is a port. B is far. C is far.",
         reach=60,
+    ),
+    Rule(
+        "question-verb",
+        Tier.VERDICT,
+        Place.NOWHERE,
+        Says.SUM,
+        "what the question denies, said or denied of an option",
+        "",
+        "",
+        "A、C、D三座城市都应计入，B不计入",
+        "A、C、D三座城市都在沿海，B不沿海",
+        question="下列不应计入首都的是",
+    ),
+    Rule(
+        "part",
+        Tier.NEAR,
+        Place.NOWHERE,
+        Says.SUM,
+        "a part of one option's text and nothing else",
+        "",
+        "",
+        "答案：政治",
+        "答案：中心",
+        options=("南方的经济中心", "北方政治中心", "南方的旅游中心", "西部的旅游胜地"),
     ),
     Rule(
         "elimination",

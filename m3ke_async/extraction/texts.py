@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.mentions import LETTERS, Mention, joined
@@ -12,7 +11,8 @@ from m3ke_async.extraction.patterns import Pattern
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_SIGNS = frozenset("+-/.%√<>=≤≥^")
+_SIGNS = frozenset("+-/.%√<>=≤≥")
+_RAISED = {"²": "2", "³": "3"}
 _NUMBERS = {
     "一": 0,
     "二": 1,
@@ -64,7 +64,7 @@ def compact(text: str) -> tuple[str, list[int]]:
     places: list[int] = []
     for place, char in enumerate(text):
         if char.isalnum() or char in "%√" or (char in _SIGNS and text[place + 1 : place + 2].strip()):
-            kept.append(char.lower()[:1])
+            kept.append(_RAISED.get(char) or char.lower()[:1])
             places.append(place)
     return "".join(kept), places
 
@@ -74,6 +74,8 @@ class OptionTexts:
 
     Attributes:
         question: the question's compact text.
+        asked: the question's text in small letters.
+        plain: each option's text in small letters.
         dense: compact text by letter; options that are equal or empty are left out.
         stems: by letter, the number or word that alone tells an option from the others, where all
             else is the same in all of them.
@@ -81,6 +83,8 @@ class OptionTexts:
 
     def __init__(self, options: Mapping[str, str], question: str = "") -> None:
         self.question = compact(question)[0]
+        self.asked = question.lower()
+        self.plain = {letter: text.lower() for letter, text in options.items()}
         dense = {letter: compact(_ARTICLE.sub("", text, count=1))[0] for letter, text in options.items()}
         texts = list(dense.values())
         self.dense = {letter: text for letter, text in dense.items() if text and texts.count(text) == 1}
@@ -98,7 +102,7 @@ class OptionTexts:
             number = next(group for group in place.groups()[1:] if group)
             index = _NUMBERS[number.lower()]
             claims.claim(*place.span(), LETTERS[-1 - index if place[1] else index])
-        apart = [mention for mention in claims.found if not self._is_asked(mention)]
+        apart = [mention for mention in claims.found if not self.is_asked(mention)]
         return joined(text, sorted(apart if len(apart) > len(letters) else claims.found))
 
     def _claim_texts(self, text: str, claims: _Claims) -> None:
@@ -119,9 +123,18 @@ class OptionTexts:
         """Whether the number before this counts something else than the options do."""
         return "\u4e00" <= after <= "\u9fff" and not any(after in text for text in self.dense.values())
 
-    def _is_asked(self, mention: Mention) -> bool:
+    def is_asked(self, mention: Mention) -> bool:
         """Whether it is a text that the question itself holds, so that any reply may repeat it."""
         return not mention.lettered and self.dense.get(mention.letters, " ") in self.question
+
+    def is_repeated(self, text: str, mention: Mention) -> bool:
+        """Whether the question holds it with the words beside it, so that the reply only repeats them."""
+        around = (
+            compact(text[max(0, mention.start - 4) : mention.end])[0],
+            compact(text[mention.start : mention.end + 4])[0],
+        )
+        own = len(self.dense.get(mention.letters, ""))
+        return self.is_asked(mention) and any(len(said) > own and said in self.question for said in around)
 
 
 class _Claims:
@@ -190,108 +203,14 @@ def _apart(text: str, start: int, end: int) -> bool:
         if before in ".-/" and text[start - 2 : start - 1].isdigit():
             return False
     if last.isascii() and last.isalnum() and after:
+        if after in _RAISED or after == "^":
+            return False
         if after.isascii() and after.isalnum():
             return after == "s" and last.isalpha() and not text[end + 1 : end + 2].isalnum()
         return not (after in "./" and text[end + 1 : end + 2].isdigit())
     return True
 
 
-def answers_question(text: str, mentions: Sequence[Mention], question: str) -> Mention | None:
-    """The only mention whose clause says the question's own words, as an answer in a whole sentence does."""
-    dense = compact(question)[0]
-    asked = _TOKEN.findall(dense)
-    runs = {tuple(asked[place : place + _RUN]) for place in range(len(asked) - _RUN + 1)}
-    if not runs:
-        return None
-    best: dict[str, int] = {}
-    found: dict[str, Mention] = {}
-    for mention in mentions:
-        before = _CLAUSE_BEFORE.search(text, max(0, mention.start - 40), mention.start)
-        after = _CLAUSE.match(text, mention.end)
-        sides = [compact(side[0])[0] for side in (before, after) if side]
-        if any(denies(side, dense) for side in sides):
-            continue
-        said = [_TOKEN.findall(side) for side in sides]
-        if (before and _repeats(said[0][-_RUN - 1 :], runs)) or (after and _repeats(said[-1], runs)):
-            found[mention.letters] = mention
-            shared = len(set(asked).intersection(token for side in said for token in side))
-            best[mention.letters] = max(best.get(mention.letters, 0), shared)
-    most = [letters for letters, shared in best.items() if shared == max(best.values())]
-    return found[most[0]] if len(most) == 1 and len(most[0]) == 1 else None
-
-
-def _repeats(said: Sequence[str], runs: set[tuple[str, ...]]) -> bool:
-    """Whether the words hold one of the runs."""
-    return any(tuple(said[place : place + _RUN]) in runs for place in range(len(said) - _RUN + 1))
-
-
-_CLAUSE = Pattern(r"[^。！!？?\n；;，,]{1,40}")
-_CLAUSE_BEFORE = Pattern(r"[^。！!？?\n；;，,]{1,40}\Z")
-#: How many words or characters in a row make a repetition of the question.
-_RUN = 4
-
-
 def is_weak(text: str) -> bool:
     """Whether an option's text is so short that it may stand in a reply by chance."""
     return len(text) < 2 or all(char.isdigit() or char in "./%+-()" for char in text)
-
-
-_SENTENCE = Pattern(r"[^。！!？?\n；;]{1,240}")
-_CONCLUDES = Pattern(r"答案|因此|所以|故|综上|应|可见|therefore|answer|thus|hence|\bso\b", re.IGNORECASE)
-_DENIES = Pattern(r"[不非没无未].?|not|n't")
-#: The least share of an option's pairs of characters that a sentence must hold to mean the option.
-_ENOUGH = 0.5
-
-
-def near(text: str, options: OptionTexts) -> tuple[str, int, int] | None:
-    """The option that the reply's last conclusion gives in other words, and where that stands.
-
-    An option is meant if half of its pairs of characters are there and, against each other option,
-    more of what only it says is there than of what only the other says.
-    """
-    sentences = [found for found in _SENTENCE.finditer(text) if found[0].strip()]
-    if not sentences or len(options.dense) < 3:
-        return None
-    concluding = [found for found in sentences if _CONCLUDES.search(found[0])]
-    chosen = concluding[-1] if concluding else sentences[0] if len(sentences) < 3 else None
-    if chosen is None:
-        return None
-    said = _features(compact(chosen[0])[0])
-    wanted = {letter: _features(option) for letter, option in options.dense.items()}
-    meant = [
-        letter
-        for letter, own in wanted.items()
-        if len(own) > 2
-        and _share(own, said, pairs=True) >= _ENOUGH
-        and all(_beats(own, other, said) for name, other in wanted.items() if name != letter)
-    ]
-    if len(meant) != 1 or (
-        denies(compact(chosen[0])[0], options.question) and not _DENIES.search(options.dense[meant[0]])
-    ):
-        return None
-    return meant[0], *chosen.span()
-
-
-def denies(said: str, known: str) -> bool:
-    """Whether something is denied in other words than those that are known."""
-    return any(found not in known for found in _DENIES.findall(said))
-
-
-_TOKEN = Pattern(r"\d+(?:\.\d+)?|[a-z]+|[^\W\da-z_]")
-
-
-def _features(dense: str) -> frozenset[str]:
-    """Numbers, Latin words and Chinese characters, alone and in pairs."""
-    tokens = _TOKEN.findall(dense)
-    return frozenset(tokens).union(first + " " + second for first, second in pairwise(tokens))
-
-
-def _share(own: frozenset[str], said: frozenset[str], *, pairs: bool) -> float:
-    wanted = [feature for feature in own if (" " in feature) == pairs]
-    return sum(feature in said for feature in wanted) / len(wanted) if wanted else 0.0
-
-
-def _beats(own: frozenset[str], other: frozenset[str], said: frozenset[str]) -> bool:
-    mine = _share(own - other, said, pairs=False)
-    theirs = _share(other - own, said, pairs=False)
-    return mine >= _ENOUGH and theirs <= mine - _ENOUGH
