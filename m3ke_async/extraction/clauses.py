@@ -34,7 +34,7 @@ _UNSURE_BEFORE = Pattern(
 )
 #: A condition with no more than mentions between it and the statement that it takes back.
 _IFS = ("如果", "假如", "倘若", "要是", "if")
-_SUPPOSED = Pattern(rf"(?:{'|'.join(_IFS[:-1])}|\bif\b)[^。！!？?；;\n，,]{0, 24}\Z")
+_SUPPOSED = Pattern(rf"(?:{'|'.join(_IFS[:-1])}|\bif\b)[^。！!？?；;\n，,]{{0,24}}\Z")
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = Pattern(
     rf"\s{{0,2}}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"
@@ -55,7 +55,7 @@ _SUBJECT = Pattern(
 #: What only seems to hold.
 _SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
 #: The first words of what something is said to belong to, unless they only point at it.
-_COMPLEMENT = Pattern(r"\s?(?:一[种类个项]|典型的?)?(?![此这该其上以题是的])([^\W_]{2})")
+_COMPLEMENT = Pattern(r"\s?(?:一[种类个项]|典型的?)?(?![此这该其上以题是的])([^\W_的]{2,4})")
 _DENIAL = Pattern(r"[不非没未无]")
 _NEVER, _NEGATED, _LINE_END = (Pattern(pattern) for pattern in ("(?!)", r"[不非没未]|not\b|n't", "\n"))
 _LATIN = Pattern(r"[a-z][a-z']")
@@ -66,7 +66,7 @@ _MARKS = (Says.TICK, Says.CROSS)
 #: The characters on which cues before a mention end; most mentions have none of them before them.
 _CUE_ENDS = frozenset(
     '案能定项择号母问是为：:=应该当选就只终最显然即乃便仍还填的故无疑】])）〕」』>》“"#,，-答解果论正取了出也以行个述法描'
-    "意求准改更那这。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐□☒○✗×✘❌╳除掉汰非会太不は은는이え답于.!！?？x"
+    "意求准改更那这但过而。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐□☒○✗×✘❌╳除掉汰非会太不は은는이え답于.!！?？x"
 )
 #: What must not stand between a mention and what is said of it.
 _SPOILS = dict.fromkeys(Says, _NEVER) | {

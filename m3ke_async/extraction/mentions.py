@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from m3ke_async.extraction.noise import is_noise
+from m3ke_async.extraction.noise import LETTERS, is_noise
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.rules import BARE, TEXT, TOLD, WORDED
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from m3ke_async.extraction.asked import Asked
 
-LETTERS = "ABCD"
+__all__ = ["LETTERS", "Mention", "Shape", "find_letters", "joined", "listed", "shape"]
 
-_WORD = "A-Za-z0-9_\u00c0-\u024f\u0370-\u04ff"
+_WORD = "A-Za-z0-9_\u00c0-\u00d6\u00d8-\u024f\u0370-\u04ff"
 _STANDING = Pattern(
     rf"[A-Ha-d](?<![{_WORD}].)(?<![A-Za-z]['’].)"
     rf"(?:(?<=[A-H])(?![{_WORD}]|['’][a-z])|(?<=[A-D])[A-D]{{1,3}}(?![{_WORD}]|['’][a-z])"

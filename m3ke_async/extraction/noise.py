@@ -9,6 +9,7 @@ from m3ke_async.extraction.patterns import Pattern
 if TYPE_CHECKING:
     from m3ke_async.extraction.asked import Asked
 
+LETTERS = "ABCD"
 #: What may follow an option's letter at once; no further look is needed then.
 _FREE = frozenset(("", *".、:：)）。，,；;\n!！]】”\"'’」』}?？"))
 _STOPS = frozenset("项选案是为与和或答择以及：、，。；（）“”")
@@ -28,7 +29,7 @@ _NAMES_AFTER = (
 )
 _AFTER = tuple(_NAMES_AFTER.split())
 _FORMULA = Pattern(
-    r"\s?(?:[=∩∪∈∉⊂⊆^×·≠≤≥+]|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|-[A-Za-z])"
+    r"\s?(?:[=∩∪∈∉⊂⊆^·≠≤≥+]|×(?=[^\s)）|])|\s×\s?\w|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|-[A-Za-z])"
 )
 #: A number that is no number of a list, so that the letter after it is a unit.
 _QUANTITY = Pattern(r"[^\s\d]\s?\d{1,4}\Z|\d{3,}\Z")
@@ -68,10 +69,12 @@ def _is_named(text: str, start: int, left: str) -> bool:
         return True
     if left == "/":
         before = text[start - 2 : start - 1]
-        return before.isalpha() and before not in "ABCD"
+        return before.isalpha() and before not in LETTERS
     place = len(text[max(0, start - 10) : start].rstrip(" ")) + max(0, start - 10)
     if _QUANTITY.search(text, max(0, place - 6), place):
         return True
+    if text[place - 1 : place] == "×" and place < start and text[place - 2 : place - 1] in LETTERS:
+        return False  # the mark of the option before
     return text[place - 1 : place] in _BEFORE_ENDS and text[max(0, place - 10) : place].lower().endswith(
         _BEFORE
     )

@@ -32,7 +32,7 @@ _CYRILLIC_AND_GREEK = dict(zip("АВСЕΑΒΕ", "ABCEABE", strict=True))
 #: Each mark begins with one of a few characters, so that all else is passed over at once.
 _MARKUP = Pattern(
     r"[\\$&<*`~_](?:(?<=[*`~])|(?<=\$)(?:[^$\n]{1,200}\$)?"
-    r"|(?<=\\)(?:\([^\n]{1,200}?\\\)|[()\[\],;!: ]|n(?![a-z])"
+    r"|(?<=\\)(?:[dt]?frac\{[^{}\n]{1,20}\}\{(?=[^{}\n]{1,20}\})|\([^\n]{1,200}?\\\)|[()\[\],;!: ]|n(?![a-z])"
     r"|(?:text(?:bf|it|rm|sf|tt)?|math(?:rm|bf|sf|tt|it|cal)|mbox|boldsymbol|bf|rm|displaystyle|q?quad|left|right)(?![a-z]))"
     r"|(?<=&)(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
     r"|(?<=<)/?(?:b|i|u|em|strong|span|p|br|div|code|td|tr|li|ul|sup|sub)\b[^<>]{0,60}>"
@@ -87,6 +87,8 @@ def _plain(found: re.Match[str]) -> str:
     mark = found[0]
     if len(mark) > 2 and (mark[0] == "$" or mark[:2] == "\\("):
         return _formula(mark, 1 if mark[0] == "$" else 2)
+    if "frac{" in mark:
+        return " " * mark.index("{") + " " + mark[mark.index("{") + 1 : -2] + " /"
     if mark[0] == "&":
         return _entity(mark).ljust(len(mark))
     return ("\n" if mark.lower().startswith(_LINE_ENDS) else " ").ljust(len(mark))

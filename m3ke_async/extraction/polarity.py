@@ -37,6 +37,7 @@ _NOT = Pattern(
 _DENIED = Pattern(r"(?:[不未非]|没有)(?:应该?|能够?|可以?|会|需要?|得|宜|该|必)?([\u4e00-\u9fff]{2})")
 _SENTENCE_END = Pattern(r"[。！；;!\n]|[.?] ")
 #: A last clause that only says what to do; the question stands before it.
+_ALL_BUT = Pattern(r"除了?(?:下列|以下|下面)?(?:哪|何|[(（])")
 _REQUEST = Pattern(r"请|选出|找出|作答|\bchoose|\bselect", re.IGNORECASE)
 #: The end of a question, which holds what it asks for.
 _END = 120
@@ -55,7 +56,7 @@ def asks(question: str) -> Asks:
             sentence = clause
     if _WRONG.search(sentence):
         return Asks.WRONG
-    return Asks.NOT if _NOT.search(sentence) else Asks.RIGHT
+    return Asks.NOT if _NOT.search(sentence) or _ALL_BUT.search(end) else Asks.RIGHT
 
 
 def denied_verb(question: str) -> str:

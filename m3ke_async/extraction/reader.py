@@ -11,7 +11,7 @@ from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, odds, picke
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import Asks
-from m3ke_async.extraction.rewording import answers_question, near, part
+from m3ke_async.extraction.rewording import answers_question, is_listed, near, part
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
 
@@ -43,9 +43,6 @@ _RESULT = Pattern(r"(?:\A|[是为：:得约])\s?\Z")
 _LAST_RESULT = Pattern(r"(?:\A|[是为：:得约=到有共≈（({\s])\s?\Z")
 #: The beginning of a sentence; a reply that ends on an option's name there has only begun to speak of it.
 _NEW = Pattern(r"[。.]\s?\Z")
-#: Beside an option's text: it is one of several things.
-_LISTED_BEFORE = Pattern(r"[、和与及或]\s?\Z")
-_LISTED_AFTER = Pattern(r"\s?(?:[、和与及或]|以及|and\b|or\b)")
 #: What a reply says that means the option that is wrong, or not of a kind.
 _AGAINST = Pattern(r"[不非没无未错误]|\bnot\b|n't\b|\b(?:false|wrong|incorrect|except)\b", re.IGNORECASE)
 #: In a reply longer than this, an option's text counts only this near to the beginning or the end.
@@ -97,7 +94,7 @@ class Reader:
             return self._near(text, asked) if complete and not letters else pick
         told = self._weigh(text, texts, asked, complete=complete)
         if len(told.letters) != 1 and complete and self._may_echo(texts, asked):
-            own = [mention for mention in texts if not asked.texts.is_asked(mention)]
+            own = [mention for mention in texts if not asked.texts.is_repeated(text, mention)]
             echo = answers_question(text, own, asked.question)
             if echo:
                 return picked(echo.letters, "answers-question", echo)
@@ -201,9 +198,7 @@ def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:
     size = len(text.strip())
     if 2 * (mention.end - mention.start) > size:
         return True
-    if _LISTED_BEFORE.search(text, max(0, mention.start - 2), mention.start):
-        return False
-    if _LISTED_AFTER.match(text, mention.end) or asked.texts.is_repeated(text, mention):
+    if is_listed(text, mention) or asked.texts.is_repeated(text, mention):
         return False
     if size > _LONG and mention.start > _EDGE and mention.end < len(text.rstrip()) - _EDGE:
         return False

@@ -19,22 +19,25 @@ if TYPE_CHECKING:
 def answers_question(text: str, mentions: Sequence[Mention], question: str) -> Mention | None:
     """The only mention whose clause says the question's own words, as an answer in a whole sentence does."""
     known = question.lower()
-    asked = words(question)
+    asked = words(_ASKING.sub("", question))
     runs = {tuple(asked[place : place + _RUN]) for place in range(len(asked) - _RUN + 1)}
     if not runs:
         return None
+    content = set(asked) - _VERBS
     best: dict[str, int] = {}
     found: dict[str, Mention] = {}
     for mention in mentions:
+        if is_listed(text, mention):
+            continue
         before = _CLAUSE_BEFORE.search(text, max(0, mention.start - 40), mention.start)
         after = _CLAUSE.match(text, mention.end)
         sides = [side[0].lower() for side in (before, after) if side]
         if any(denies(side, known) for side in sides):
             continue
         said = [words(side) for side in sides]
-        shared = len(set(asked).intersection(token for side in said for token in side))
+        shared = len(content.intersection(token for side in said for token in side))
         if (
-            shared >= max(_RUN, _MOSTLY * len(set(asked)))
+            shared >= max(_RUN, _MOSTLY * len(content))
             or (before and _repeats(said[0][-_RUN - 1 :], runs))
             or (after and _repeats(said[-1], runs))
             or (before and _open_end(said[0]) == _open_end(asked))
@@ -54,7 +57,7 @@ def _open_end(said: Sequence[str]) -> Sequence[str]:
 
 
 #: The verbs on which a question ends, as does what a reply says before its answer.
-_VERBS = frozenset("是为有指即应该叫称作等于")
+_VERBS = frozenset("是为有指即应该叫称作等于的在")
 
 
 def _repeats(said: Sequence[str], runs: set[tuple[str, ...]]) -> bool:
@@ -64,10 +67,23 @@ def _repeats(said: Sequence[str], runs: set[tuple[str, ...]]) -> bool:
 
 _CLAUSE = Pattern(r"[^。！!？?\n；;，,.]{1,40}")
 _CLAUSE_BEFORE = Pattern(r"[^。！!？?\n；;，,.]{1,40}\Z")
+#: Beside an option's text: it is one of several things.
+_LISTED_BEFORE = Pattern(r"[、和与及或]\s?\Z")
+_LISTED_AFTER = Pattern(r"\s?(?:[、和与及或]|以及|and\b|or\b)")
+
+
+def is_listed(text: str, mention: Mention) -> bool:
+    """Whether it is one of several things named in a row."""
+    before = _LISTED_BEFORE.search(text, max(0, mention.start - 2), mention.start)
+    return before is not None or _LISTED_AFTER.match(text, mention.end) is not None
+
+
 #: How many words or characters in a row make a repetition of the question.
 _RUN = 4
 #: The share of the question's words that makes a repetition without a run.
-_MOSTLY = 0.7
+_MOSTLY = 0.6
+#: The words of a question that stand where its answer will.
+_ASKING = Pattern(r"下列|以下|哪[位个种项些]?|什么|何者")
 
 
 _SENTENCE = Pattern(r"[^。！!？?\n；;]{1,240}")
@@ -96,6 +112,7 @@ def near(text: str, options: OptionTexts) -> tuple[str, int, int] | None:
         letter
         for letter, own in wanted.items()
         if len(own) > 8
+        and all(feature in said for feature in own if feature.isdecimal())
         and _share(own, said, pairs=True) >= _ENOUGH
         and all(_beats(own, other, said) for name, other in wanted.items() if name != letter)
     ]
@@ -115,14 +132,17 @@ _LABEL = Pattern(r"\s{0,3}(?:(?:正确)?答案|answer)?\s?(?:是|为|is)?[\s:：
 
 
 def part(text: str, options: OptionTexts) -> str | None:
-    """The one option of whose text the reply gives a part of a third or more and nothing else."""
+    """The one option of whose text the reply gives a good part and nothing else."""
     label = _LABEL.match(text)
     said = text[label.end() if label else 0 :].strip(" 。.\n")
     dense = compact(said)[0]
     if len(dense) < 2 or not _WHOLE_WORDS.fullmatch(said):
         return None
     holding = [letter for letter, option in options.dense.items() if dense in option]
-    return holding[0] if len(holding) == 1 and 3 * len(dense) >= len(options.dense[holding[0]]) else None
+    if len(holding) != 1:
+        return None
+    option = options.dense[holding[0]]
+    return holding[0] if len(dense) * (5 if option.startswith(dense) else 3) >= len(option) else None
 
 
 #: A few characters of Chinese, or Latin words of which none is too short.
