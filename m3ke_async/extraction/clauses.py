@@ -32,6 +32,7 @@ _UNSURE_BEFORE = Pattern(
     r"|other|not\b|n't\b|is it\b"
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|than\s?\Z|并非\Z|未必(?:是)?\Z"
 )
+_WRONG_LABEL = Pattern(r"(?:错误|错|incorrect|wrong)的?\s?\Z")
 #: A condition with no more than mentions between it and the statement that it takes back.
 _IFS = ("如果", "假如", "倘若", "要是", "if")
 _SUPPOSED = Pattern(rf"(?:{'|'.join(_IFS[:-1])}|\bif\b)[^。！!？?；;\n，,]{{0,24}}\Z")
@@ -172,7 +173,7 @@ class Grammar:
         rule, said = found.rule, form[max(0, found.start) : at]
         says = rule.says
         if says in (Says.ANSWER, Says.LIKELY, Says.ALSO, Says.ONLY, Says.BUT):
-            if listed and "\n" in said:
+            if listed and ("\n" in said or _goes_on(shape, index)):
                 return None
             before = _clause(form, max(0, found.start) + (said[:1] in _PAUSE))
             compares = says in (Says.ONLY, Says.BUT)
@@ -182,6 +183,8 @@ class Grammar:
                 or (not compares and _UNSURE_AFTER.match(form, at + 1))
             ):
                 says = Says.UNSURE
+            elif says is Says.ANSWER and asked.asks is Asks.RIGHT and _WRONG_LABEL.search(before):
+                says = Says.FALSE
             elif compares:
                 says = self._compared(form, at, says, asked)
             elif says is Says.LIKELY:
@@ -283,6 +286,13 @@ class _Both:
             latin = _near_enough(self._latin, form, start, end, most)
             best = latin if latin and (best is None or latin.start < best.start) else best
         return best
+
+
+def _goes_on(shape: Shape, index: int) -> bool:
+    """Whether the next option follows at once, so that the options are only told one after another."""
+    if index + 1 == len(shape.places):
+        return False
+    return not shape.text[shape.places[index] + 1 : shape.next_place(index)].strip(" ,，;；、。.")
 
 
 def _is_supposed(form: str, place: int, at: int) -> bool:

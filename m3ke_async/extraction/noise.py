@@ -44,6 +44,10 @@ _ENGLISH = Pattern(
 )
 
 
+#: Another option before the letter: the two are named together.
+_PAIR = Pattern(r"\b[A-D]\)?,?\s(?:and|or|nor)\s\(?\Z")
+
+
 def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     """Whether the standing letters `text[start:end]` belong to something else than an option.
 
@@ -52,7 +56,9 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     """
     right = text[end : end + 1]
     if right not in _FREE and (
-        text.startswith(_AFTER, end) or _FORMULA.match(text, end) or _ENGLISH.match(text, end)
+        text.startswith(_AFTER, end)
+        or _FORMULA.match(text, end)
+        or (_ENGLISH.match(text, end) and not _PAIR.search(text, max(0, start - 8), start))
     ):
         return True
     left = text[start - 1] if start else "\n"

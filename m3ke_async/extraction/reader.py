@@ -11,7 +11,7 @@ from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, odds, picke
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import Asks
-from m3ke_async.extraction.rewording import answers_question, is_listed, near, part
+from m3ke_async.extraction.rewording import answers_question, is_listed, near, part, speaks_of
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
 
@@ -202,7 +202,9 @@ def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:
         return False
     if size > _LONG and mention.start > _EDGE and mention.end < len(text.rstrip()) - _EDGE:
         return False
-    return asked.asks is Asks.RIGHT or _AGAINST.search(text) is not None
+    if asked.asks is not Asks.RIGHT:
+        return _AGAINST.search(text) is not None
+    return not asked.question or speaks_of(text, mention, asked.question)
 
 
 @cache

@@ -72,6 +72,26 @@ _LISTED_BEFORE = Pattern(r"[、和与及或]\s?\Z")
 _LISTED_AFTER = Pattern(r"\s?(?:[、和与及或]|以及|and\b|or\b)")
 
 
+def speaks_of(text: str, mention: Mention, question: str) -> bool:
+    """Whether the sentence around an option ends on it, points at the question, or shares words with it."""
+    before = _SENTENCE_BEFORE.search(text, max(0, mention.start - 80), mention.start)
+    after = _REST.match(text, mention.end)
+    alone = not text[: mention.start].strip(' \n`"“《') or len(text.strip()) < _BRIEF
+    if after is None or alone or (before and _POINTS.match(before[0])):
+        return True
+    said = words((before[0] if before else "") + " " + after[0])
+    return len((set(words(question)) - _VERBS).intersection(said)) >= _SHARED
+
+
+#: How many of the question's words a sentence shares that speaks of it.
+_SHARED = 2
+#: A reply shorter than this speaks of nothing but the question.
+_BRIEF = 16
+_SENTENCE_BEFORE = Pattern(r"[^。！!？?\n；;.]{1,80}\Z")
+_REST = Pattern(r"[^。！!？?\n；;.，,(（)）”\"'》]{4}[^。！!？?\n；;.]{0,80}")
+_POINTS = Pattern(r"\s?(?:这|本|该|此|答|应|故|所以|因此|this|the (?:answer|correct))", re.IGNORECASE)
+
+
 def is_listed(text: str, mention: Mention) -> bool:
     """Whether it is one of several things named in a row."""
     before = _LISTED_BEFORE.search(text, max(0, mention.start - 2), mention.start)
