@@ -78,6 +78,7 @@ _SPOILS = dict.fromkeys(Says, _NEVER) | {
     Says.CROSS: _LINE_END,
 }
 _ALL = Pattern(r"都|均|全|\ball\b|every")
+_ALL_OTHERS = Pattern(r"[以之]?外?[，,]?\s?其[他余它](?:选项|各项|三[项个])?[都均皆全](?:是|属于)")
 _CONTRAST = Pattern(r"但|然而|实际|其实|却|不过|\bbut\b|however|actually|in fact")
 _TOPIC = Pattern(r"\s{0,3}[:：,，]")
 #: How far back a cue is looked for, in Latin words and in others, and how far on a predicate.
@@ -233,6 +234,8 @@ class Grammar:
         fits = None if holds is None else asked.fits(holds)
         if says is Says.ONLY:
             return holds if holds is not None and fits is False else Says.LIKELY
+        if holds is None and _ALL_OTHERS.match(form, at + 1):
+            holds, fits = Says.HOLDS, asked.fits(Says.HOLDS)
         if holds is None and not _ALL.search(form, max(0, at - 60), at):
             return Says.UNSURE
         return Says.REJECT if fits else Says.LIKELY

@@ -216,7 +216,7 @@ def _decorated(text: str, start: int, end: int, letters: str, told: int) -> Ment
 def _after_text(text: str, mention: Mention, asked: Asked) -> Mention:
     """The mention with its option's text, where that stands before the bracketed letter."""
     option = asked.option(mention.letters) if asked.has_options else ""
-    start = mention.start - len(option)
+    start = mention.start - (text[mention.start - 1] == " ") - len(option)
     if len(option) < 2 or start < 0 or not text.startswith(option, start):
         return mention
     return mention._replace(start=start, told=True)

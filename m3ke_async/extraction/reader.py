@@ -90,11 +90,13 @@ class Reader:
         if pick.rule:  # a single letter may belong to the text of an option that is the whole reply
             told = self._weigh(text, texts, asked, complete=complete)
             return told._replace(rule=f"text:{told.rule}") if told.rule == "whole" else pick
-        if texts == letters:
-            return self._near(text, asked) if complete and not letters else pick
-        told = self._weigh(text, texts, asked, complete=complete)
+        if not texts:
+            return self._near(text, asked) if complete else pick
+        told = pick if texts == letters else self._weigh(text, texts, asked, complete=complete)
         if len(told.letters) != 1 and complete and self._may_echo(texts, asked):
-            own = [mention for mention in texts if not asked.texts.is_repeated(text, mention)]
+            own = [
+                mention for mention in texts if mention.told and not asked.texts.is_repeated(text, mention)
+            ]
             echo = answers_question(text, own, asked.question)
             if echo:
                 return picked(echo.letters, "answers-question", echo)

@@ -217,6 +217,17 @@ RULES: tuple[Rule, ...] = (
         "A is a port, is it B",
     ),
     Rule(
+        "en-but",
+        Tier.STATEMENT,
+        Place.BEFORE,
+        Says.LIKELY,
+        "not that, but this",
+        "but",
+        r"(?: rather)? @(?=\s?[.\n!]|\s?\Z)",
+        "Not A, but B.",
+        "Not A, but B in part.",
+    ),
+    Rule(
         "en-is",
         Tier.STATEMENT,
         Place.BEFORE,

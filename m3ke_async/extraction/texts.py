@@ -125,7 +125,8 @@ class OptionTexts:
 
     def is_asked(self, mention: Mention) -> bool:
         """Whether it is a text that the question itself holds, so that any reply may repeat it."""
-        return not mention.lettered and self.dense.get(mention.letters, " ") in self.question
+        text = self.dense.get(mention.letters, " ")
+        return not mention.lettered and not is_weak(text) and text in self.question
 
     def is_repeated(self, text: str, mention: Mention) -> bool:
         """Whether the question holds it with the words beside it, so that the reply only repeats them."""
