@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from m3ke_async.errors import ExitCode, M3keError
+from m3ke_async.errors import DataError, ExitCode, M3keError, UsageError
+from m3ke_async.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -34,6 +35,12 @@ def main(arguments: list[str] | None = None) -> None:
         code = cli.main(args=arguments, prog_name="m3ke", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        code = ExitCode.USAGE
+    except click.NoSuchOption as error:
+        known = (
+            [name for parameter in error.ctx.command.params for name in parameter.opts] if error.ctx else []
+        )
+        _fail(f"no such option {error.option_name}{nearest(error.option_name, known)}")
         code = ExitCode.USAGE
     except click.ClickException as error:
         _fail(error.format_message().replace("\n", " "))
@@ -177,8 +184,12 @@ def _settings(model: str | None, config: Path | None, given: Mapping[str, Any]) 
     from m3ke_async.settings import make_settings, read_config
 
     options = read_config(config) if config is not None else {}
-    options |= {name: value for name, value in given.items() if value not in (None, ())}
     named = options.pop("model", None)
+    try:
+        make_settings("any", options)
+    except UsageError as error:
+        raise DataError(str(error), file=config) from None
+    options |= {name: value for name, value in given.items() if value not in (None, ())}
     chosen = model or named
     if chosen is None:
         raise click.UsageError(
@@ -195,19 +206,6 @@ def _prepare(settings: RunSettings, display: Display, *, sends: bool) -> tuple[E
     suite = find_suite(settings.data)
     target = find_target(settings, display, sends=sends)
     return make_evaluation(settings, suite, target.profile, target.model, target.identity), target
-
-
-def _settings_lines(settings: RunSettings) -> list[str]:
-    """The effective settings, those that were left out included."""
-    return [
-        f"{name.replace('_', '-'):17}{_plain(value)}"
-        for name, value in settings.to_json().items()
-        if value is not None and value is not False and value != ()
-    ]
-
-
-def _plain(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 # -- commands --------------------------------------------------------------------------
@@ -228,8 +226,6 @@ def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, *
 
     settings = _settings(model, config, options)
     display = make_display(quiet=quiet)
-    for line in _settings_lines(settings):
-        display.say(line)
     result = run_loop(run_evaluation(settings, display=display, signals=True))
     if as_json or result.stopped is None or result.scores.usage.replies:
         _print_result(result, as_json=as_json)

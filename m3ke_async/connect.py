@@ -109,11 +109,12 @@ def _allow_sockets(wanted: int) -> None:
 async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Display) -> bool:
     """Look at each server's list of models before anything is paid.
 
-    A server that cannot be reached is left out where another one can.
+    A server that cannot be reached is left out where another one can. A list proves neither
+    key nor model, since many servers show it to anybody: the first question goes alone all
+    the same.
 
     Returns:
-        Whether every list names the model: then key, address and model are right, and the
-        first question need not go alone.
+        Whether every list names the model.
 
     Raises:
         IncompleteError: no server can be reached.
@@ -143,9 +144,10 @@ async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Di
             f"the servers do not serve the same model ({one_line(shown)}); give --base-url of one model"
         )
     if known and known[0] and target.model not in known[0]:
+        some = one_line(", ".join(sorted(known[0])), limit=100)
         display.warn(
             f"{next(iter(lists)).address.public} does not list {one_line(target.model)!r}"
-            f"{nearest(target.model, known[0])}; it is asked all the same"
+            f"{nearest(target.model, known[0])}, but {some}; it is asked all the same"
         )
     return len(known) == len(lists) and all(target.model in names for names in known)
 

@@ -29,7 +29,7 @@ class Plan:
         prompt_tokens: of those requests, estimated from their characters.
         completion_tokens: from one token each to `--max-tokens` each.
         dropped_shots: examples left out because they equal the question.
-        fewer_shots: questions with fewer examples than asked for.
+        fewer_shots: questions for which there are fewer examples than asked for.
         prompts: one full prompt a template, by its name.
     """
 
@@ -76,7 +76,7 @@ def make_plan(evaluation: Evaluation, store: ReplyStore | None) -> Plan:
             first = first or item
             questions += 1
             dropped += item.prompt.dropped
-            fewer += item.prompt.shots < settings.shots
+            fewer += item.prompt.shots + item.prompt.dropped < settings.shots
             if store is not None and store.get(item.request.key) is not None:
                 stored += 1
             elif item.request.key in seen:

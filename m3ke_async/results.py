@@ -86,7 +86,7 @@ def write_results(
         with run.answers.open("rb") as lines:
             rows = map(orjson.loads, lines)  # written a moment ago: nothing to check
             letters = ((row["task"], row["id"], row["choice"]) for row in rows)
-            write_predictions(run.path / "predictions", evaluation.suite, split, letters)
+            write_predictions(run.predictions, evaluation.suite, split, letters)
     return scores
 
 

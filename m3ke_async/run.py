@@ -12,7 +12,7 @@ import asyncio
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -34,15 +34,15 @@ from m3ke_async.score import Scores
 from m3ke_async.session import Session, ask
 from m3ke_async.settings import RunOptions, RunSettings, make_settings
 from m3ke_async.store import ReplyStore
-from m3ke_async.suite import Suite, load_suite
+from m3ke_async.suite import Split, Suite, load_suite
 from m3ke_async.tally import Ledger, Price, Tally
 from m3ke_async.target import find_target, price_of
+from m3ke_async.verified import claimed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
     from m3ke_async.progress import Display
-    from m3ke_async.suite import Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,7 @@ async def run(
     display = display or Silent()
     suite = suite or find_suite(settings.data)
     target = find_target(settings, display, environ)
+    settings = replace(settings, timeout=target.timeout(settings))
     evaluation = make_evaluation(settings, suite, target.profile, target.model, target.identity)
     directory = _directory(evaluation)
     earlier = directory.read()
@@ -175,13 +176,20 @@ async def run(
         display.say(f"nothing to ask: {directory.path} is complete")
         return finished
     directory.prepare()
+    for line in settings.lines():
+        display.say(line)
     _say_unlabelled(evaluation, display)
     tally = Tally(total=evaluation.total)
     since = _since(settings, earlier)
     session = Session(directory, evaluation, target, display, tally, earlier, since)
-    with ReplyStore(
-        directory.store, spare=directory.spare_store, run=directory.path.name, warn=display.warn
-    ) as store:
+    with (
+        claimed(directory.path) as alone,
+        ReplyStore(
+            directory.store, spare=directory.spare_store, run=directory.path.name, warn=display.warn
+        ) as store,
+    ):
+        if not alone:
+            raise UsageError(f"another process is at work on {directory.path}: wait for it, or stop it")
         _record(session, "running")
         stopped: M3keError | None = None
         try:
@@ -235,6 +243,8 @@ def _finished(
     if earlier is None or earlier["state"] != "complete" or earlier["rules"] != RULES_VERSION:
         return None
     if earlier["settings"]["policy"] != settings.policy:
+        return None
+    if settings.split is Split.TEST and not directory.predictions.is_dir():
         return None
     if settings.fresh or settings.retry_filtered or earlier["answers_bytes"] != directory.answers_size():
         return None
@@ -295,6 +305,7 @@ def _record(session: Session, state: str, stopped: M3keError | None = None) -> N
                 "stored": tally.stored,
                 "answered": tally.answered,
                 "failed": tally.failed,
+                "dropped_shots": tally.dropped_shots,
             },
             "ledger": (session.before + tally.ledger).to_json(),
             "fresh_since": session.since if evaluation.settings.fresh else None,

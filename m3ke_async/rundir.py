@@ -81,6 +81,11 @@ class RunDir:
         return self.path / "unclear.jsonl"
 
     @property
+    def predictions(self) -> Path:
+        """The test split in M3KE's own layout."""
+        return self.path / "predictions"
+
+    @property
     def scores(self) -> Path:
         """Every number."""
         return self.path / "scores.json"

@@ -77,8 +77,9 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
 
     evaluation, target, tally, display = session.evaluation, session.target, session.tally, session.display
     settings = evaluation.settings
-    if session.was_complete and not _owes(session, store):
+    if session.earlier and session.was_complete and not _owes(session, store):
         tally.stored = tally.total
+        tally.dropped_shots = session.earlier["counts"]["dropped_shots"]
         return
     rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
     async with AsyncExitStack() as stack:
@@ -150,6 +151,7 @@ def _owed(
     passed = 0
     for item in evaluation.items(task):
         request = item.request
+        tally.dropped_shots += item.prompt.dropped
         reply = store.get(request.key)
         again = reply is not None and (
             (settings.fresh and reply.received_at < since) or (settings.retry_filtered and reply.filtered)

@@ -137,6 +137,11 @@ class RunSettings:
         """The bounds of this command."""
         return Budget(self.max_requests, self.max_tokens_total, self.max_cost, self.max_time)
 
+    def lines(self) -> list[str]:
+        """The effective settings for people, a line each, those that were left out included."""
+        shown = ((name, value) for name, value in self.to_json().items() if value not in (None, ()))
+        return [f"{name.replace('_', '-'):17}{_plain(value)}" for name, value in shown if value is not False]
+
     def to_json(self) -> dict[str, Any]:
         """As it stands in run.json and is printed; no key is ever in it."""
         table = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -145,6 +150,10 @@ class RunSettings:
             table["price"] = f"{self.price.prompt},{self.price.completion}"
         table["concurrency"] = "auto" if self.concurrency is None else self.concurrency
         return table
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def make_settings(model: object, options: Mapping[str, object]) -> RunSettings:

@@ -116,6 +116,7 @@ class Tally:
         failures: of the failed, by kind.
         waiting: questions that wait for another try.
         in_flight: requests under way.
+        dropped_shots: examples left out of prompts because they equal the question.
         ledger: what asking took.
     """
 
@@ -127,6 +128,7 @@ class Tally:
     failures: Counter[str] = field(default_factory=Counter)
     waiting: int = 0
     in_flight: int = 0
+    dropped_shots: int = 0
     ledger: Ledger = field(default_factory=Ledger)
 
     @property

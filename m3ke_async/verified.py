@@ -79,8 +79,26 @@ def locked(target: Path) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def claimed(target: Path) -> Iterator[bool]:
+    """Claim a folder for this process, without waiting; whether nobody else has it.
+
+    The operating system drops the claim with the process, however that ends.
+    """
+    with (target / ".lock").open("ab") as file:
+        yield _try_lock(file)
+
+
 if sys.platform == "win32":
     import msvcrt
+
+    def _try_lock(file: IO[bytes]) -> bool:
+        try:
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
 
     def _lock(file: IO[bytes]) -> None:
         while True:
@@ -91,6 +109,15 @@ if sys.platform == "win32":
 
 else:
     import fcntl
+
+    def _try_lock(file: IO[bytes]) -> bool:
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # the file system knows no locks
+            return True
+        return True
 
     def _lock(file: IO[bytes]) -> None:
         # Where a file system knows no locks, the hash still guards the final file.

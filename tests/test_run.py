@@ -17,6 +17,7 @@ from m3ke_async import evaluate, evaluate_sync
 from m3ke_async.errors import ExitCode, M3keError, StoppedError, UsageError
 from m3ke_async.request import Outcome
 from m3ke_async.rundir import STORE_NAME
+from m3ke_async.verified import claimed
 from tests import fake_time
 from tests.asking import ask, ask_over, lines, quick, unmeasured
 from tests.questions import marks, write_suite
@@ -324,3 +325,16 @@ async def test_a_suite_that_changes_during_the_run_is_an_error_and_loses_no_repl
 def raise_reason(result: RunResult) -> None:
     if result.stopped is not None:
         raise result.stopped
+
+
+async def test_a_run_that_another_process_is_at_work_on_is_refused(server: Server, tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "suite", 1, 5)
+    done = await ask(suite, server.url, tmp_path / "results", name="mine", limit=1)
+    (done.path / "run.json").unlink()
+    sent = len(server.seen)
+    with claimed(done.path) as alone:
+        assert alone
+        with pytest.raises(UsageError, match="another process is at work"):
+            await ask(suite, server.url, tmp_path / "results", name="mine")
+    assert len(server.seen) == sent
+    assert (await ask(suite, server.url, tmp_path / "results", name="mine")).exit_code is ExitCode.COMPLETE

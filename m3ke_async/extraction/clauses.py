@@ -79,6 +79,7 @@ _SPOILS = dict.fromkeys(Says, _NEVER) | {
 }
 _ALL = Pattern(r"都|均|全|\ball\b|every")
 _ALL_OTHERS = Pattern(r"[以之]?外?[，,]?\s?其[他余它](?:选项|各项|三[项个])?[都均皆全](?:是|属于)")
+_WHETHER = Pattern(r"[是能可]否|\bwhether\b")
 _CONTRAST = Pattern(r"但|然而|实际|其实|却|不过|\bbut\b|however|actually|in fact")
 _TOPIC = Pattern(r"\s{0,3}[:：,，]")
 #: How far back a cue is looked for, in Latin words and in others, and how far on a predicate.
@@ -255,8 +256,10 @@ class Grammar:
             return None
         if found.rule.of_question and not _is_of_question(form, found.end, asked):
             return None
-        unsure = (_SEEMING.search(gap) and _CONTRAST.search(form, found.end)) or _UNSURE_BEFORE.search(
-            _clause(form, at)
+        unsure = (
+            _WHETHER.search(form, at + 1, found.end)
+            or (_SEEMING.search(gap) and _CONTRAST.search(form, found.end))
+            or _UNSURE_BEFORE.search(_clause(form, at))
         )
         return Event(
             at, mention.letters, Says.UNSURE if unsure else found.rule.says, found.rule.name, mention

@@ -76,11 +76,13 @@ def speaks_of(text: str, mention: Mention, question: str) -> bool:
     """Whether the sentence around an option ends on it, points at the question, or shares words with it."""
     before = _SENTENCE_BEFORE.search(text, max(0, mention.start - 80), mention.start)
     after = _REST.match(text, mention.end)
-    alone = not text[: mention.start].strip(' \n`"“《') or len(text.strip()) < _BRIEF
+    opens = not text[: mention.start].strip(' \n`"“《')
+    alone = len(text.strip()) < _BRIEF
     if after is None or alone or (before and _POINTS.match(before[0])):
         return True
     said = words((before[0] if before else "") + " " + after[0])
-    return len((set(words(question)) - _VERBS).intersection(said)) >= _SHARED
+    shared = (set(words(question)) - _VERBS).intersection(said)
+    return len(shared) >= (1 if opens else _SHARED)
 
 
 #: How many of the question's words a sentence shares that speaks of it.
