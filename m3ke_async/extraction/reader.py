@@ -51,11 +51,10 @@ _LONG, _EDGE = 200, 80
 _TOPIC = Pattern(r"\s?[:：,，]")
 #: Before the only letter of a reply: it is looked at, and not chosen.
 _LOOKS_AT = Pattern(
-    r"(?:看|分析|关于|根据|不在|考虑|提到|判断|consider|look(?:ing)? at|about|analy[sz]e|examine)\s?(?:the\s)?\Z",
+    r"(?:看|分析|关于|根据|不在|考虑|提到|判断"
+    r"|consider|look(?:ing)? at|about|analy[sz]e|examine)\s?(?:the\s)?\Z",
     re.IGNORECASE,
 )
-#: After the only letter of a reply, with a word for option: its sentence or clause ends.
-_ENDS = Pattern(r"\s{0,3}(?:[。.!！,，;；)）<\n]|吧|了|哦|\Z)")
 #: After the only letter of a reply: a question back, or a heading without its text.
 _ASKING = Pattern(r"[^。！!\n]{0,12}[吗呢?？]|中|里|提到|[:：]\s{0,4}\Z")
 
@@ -197,8 +196,6 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
     if text[mention.start - 1 : mention.start] in {"非", "不", "未"} or _LOOKS_AT.search(
         text, max(0, mention.start - 24), mention.start
     ):
-        return False
-    if mention.worded and not mention.told and not _ENDS.match(text, mention.end):
         return False
     plain = not (mention.heading or mention.worded or mention.told or mention.start < mention.core[0])
     if plain and len(text) > _SHORT:
