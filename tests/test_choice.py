@@ -226,3 +226,24 @@ def test_the_example_of_the_documentation_is_true() -> None:
     assert extract_choice(reply, CITIES, CAPITAL, "stop") == Choice(
         "B", Outcome.ANSWERED, "zh-conclude", (16, 17)
     )
+
+
+ANALYSIS = (
+    "我们逐项分析：\n\nA. 上海是港口城市，不是首都。\n\nB. 北京是首都。\n\nC. 广州在南方，不是首都。\n\n"
+    "D. 天津是直辖市，不是首都。\n\n所以选B。"
+)
+
+
+@pytest.mark.parametrize("cut", range(1, ANALYSIS.index("D. 天津")))
+def test_an_analysis_that_breaks_off_between_the_options_chooses_nothing(cut: int) -> None:
+    options = {"A": "上海", "B": "北京", "C": "广州", "D": "天津"}
+    found = extract_choice(ANALYSIS[:cut], options, "中国的首都是哪座城市？", finish_reason="length")
+    assert found.letter in {None, "B"}, found
+    assert found.letter is None or "B. 北京是首都" in ANALYSIS[:cut]
+
+
+@pytest.mark.parametrize(
+    "reply", ["A项正确。B项", "C项不正确。D", "让我们分析每个选项。A选项", "先看题目。\nA"]
+)
+def test_a_letter_at_the_cut_may_begin_the_next_sentence(reply: str) -> None:
+    assert extract_choice(reply, finish_reason="length").outcome is Outcome.TRUNCATED

@@ -141,6 +141,8 @@ class Reader:
         echoed = listed(mentions, complete=complete)
         stated = self._grammar.stated(form, mentions, echoed, asked)
         pick = statement(form.text, list(stated.values()))
+        if pick.rule == "closing" and not complete:
+            pick = NOTHING  # it may as well begin the next sentence
         if pick.letters and not named >= set(LETTERS):
             return pick
         events = self._grammar.judged(form, mentions, stated, asked)
