@@ -135,7 +135,7 @@ async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Di
         else:
             lists[endpoint] = look
     known = [names for names in lists.values() if names is not None]
-    if any(names != known[0] for names in known[1:]):
+    if any(names != known[0] and target.model not in names & known[0] for names in known[1:]):
         shown = "; ".join(
             f"{endpoint.address.public}: {', '.join(sorted(names or ())) or 'unknown'}"
             for endpoint, names in lists.items()

@@ -38,6 +38,10 @@ class Endpoint:
         """Whether its last answers were not failures in a row."""
         return self.breaker.row < _ROW
 
+    def is_open(self, now: float) -> bool:
+        """Whether nothing keeps everybody from asking it, neither its breaker nor a wait it named."""
+        return self.breaker.wait(now) <= 0 and not self.pace.is_held(now)
+
     def takes_more(self, now: float) -> bool:
         """Whether one more request may start."""
         return self.active < self.concurrency.limit and self.breaker.wait(now) <= 0

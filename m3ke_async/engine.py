@@ -25,7 +25,7 @@ from m3ke_async.rules import Kind
 from m3ke_async.scrub import scrub
 from m3ke_async.store import Failure, StoreError
 from m3ke_async.tally import Budget, Price, exceeded
-from m3ke_async.wire.chat import parse
+from m3ke_async.wire.chat import parse, usage_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,8 +65,14 @@ GRACE = 30.0
 #: Of the first so many answers, more than this share without text stops the run.
 _BLANK_WINDOW, _BLANK_SHARE = 50, 0.2
 
-#: So many refused questions before the first reply show a wrong setting.
-_REFUSED_FIRST = 5
+#: So many refused questions in a row are not about the questions.
+_REFUSED_ROW = 5
+
+#: What some providers say of one question, and others of every one.
+_OFTEN_OF_ONE = frozenset({Kind.BAD_PARAMETER, Kind.FORBIDDEN, Kind.WEB_PAGE, Kind.WRONG_ADDRESS})
+
+#: Refusals before anything was computed.
+_COST_NOTHING = frozenset({Kind.BAD_PARAMETER, Kind.BAD_REQUEST, Kind.FORBIDDEN, Kind.TOO_LONG})
 
 #: Bytes of a raw body that are kept with a failure.
 _KEPT_BODY = 16 * 1024
@@ -140,7 +146,8 @@ class Engine:
         self._profile, self._settings, self._tally = profile, settings, tally
         self._on_reply, self._warn = on_reply, warn
         self._workers: set[asyncio.Task[None]] = set()
-        self._admitting: set[asyncio.Task[None]] = set()
+        self._admitting: dict[asyncio.Task[None], Endpoint] = {}
+        self._moved: set[asyncio.Task[None]] = set()
         self._late: set[asyncio.Task[None]] = set()
         self._keeping: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None  # of the next pump
@@ -189,7 +196,7 @@ class Engine:
         self._stop = reason
         self._backlog.clear()
         self._tally.waiting = 0
-        self._cancel(self._admitting)
+        self._cancel(set(self._admitting))
         grace = min(GRACE, self._settings.timeout)
         self._timers.append(self._loop.call_later(grace, lambda: self._cancel(self._workers | self._late)))
         self._loop.call_soon(self._pump)
@@ -246,13 +253,25 @@ class Engine:
             return None
         now = self._loop.time()
         well = any(endpoint.is_well for endpoint in self._endpoints)
+        open_ = any(endpoint.is_open(now) for endpoint in self._endpoints)
         free = [
             endpoint
             for endpoint in self._endpoints
-            # What fails at once looks idle: beside a well one it gets one question at a time.
-            if endpoint.takes_more(now) and (endpoint.is_well or not well or not endpoint.active)
+            # What fails at once looks idle: beside a well one it gets one question at a time,
+            # and one that holds everybody back gets none while another does not.
+            if endpoint.takes_more(now)
+            and (endpoint.is_well or not well or not endpoint.active)
+            and (endpoint.is_open(now) or not open_)
         ]
         return min(free, key=lambda endpoint: (not endpoint.is_well, endpoint.active), default=None)
+
+    def _move_off(self, endpoint: Endpoint, now: float) -> None:
+        """Let nobody wait for an endpoint that holds everybody back while another one does not."""
+        if endpoint.pace.is_held(now) and any(other.is_open(now) for other in self._endpoints):
+            for task, waited_for in self._admitting.items():
+                if waited_for is endpoint:
+                    self._moved.add(task)
+                    task.cancel()
 
     def _until_open(self) -> float | None:
         """Seconds until a breaker lets a request through; None when the run is over."""
@@ -335,13 +354,8 @@ class Engine:
     async def _ask(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> None:
         """Send a question once, and settle what comes back."""
         request = job.ask.request
-        self._admitting.add(task)
-        try:
-            reservation = await endpoint.pace.admit(request.prompt_chars, self._settings.max_tokens)
-        finally:
-            self._admitting.discard(task)
-        if self._stop is not None or job.closed or self._check_budget():
-            reservation.refund()  # closed: its late reply came meanwhile
+        reservation = await self._admit(job, endpoint, task)
+        if reservation is None:
             return
         if job.late is not None:
             job.late.cancel()
@@ -374,6 +388,25 @@ class Engine:
             await self._keep(attempt, found)
         elif task not in self._late:
             await self._settle(attempt, response, error)
+
+    async def _admit(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> Reservation | None:
+        """Leave to send a question; None when it is not to be sent here and now."""
+        self._admitting[task] = endpoint
+        try:
+            reservation = await endpoint.pace.admit(job.ask.request.prompt_chars, self._settings.max_tokens)
+        except asyncio.CancelledError:
+            if task not in self._moved:
+                raise
+            self._moved.discard(task)
+            task.uncancel()
+            self._backlog.again(job, self._loop.time())  # another endpoint takes it
+            return None
+        finally:
+            del self._admitting[task]
+        if self._stop is not None or job.closed or self._check_budget():
+            reservation.refund()  # closed: its late reply came meanwhile
+            return None
+        return reservation
 
     def _on_deadline(self, attempt: _Attempt, task: asyncio.Task[None]) -> None:
         """Give an overdue worker's place away; it goes on waiting for a late reply.
@@ -410,11 +443,12 @@ class Engine:
         if response is None or response.status != 200:
             attempt.reservation.refund()  # else tokens were used, if for nothing
         action = decision.action
-        if decision.kind is Kind.BAD_PARAMETER and self._tally.ledger.replies:
-            action = Action.FAIL_ITEM  # the settings were taken before: it is about this question
+        if decision.kind in _OFTEN_OF_ONE and self._were_answered and self._refused < _REFUSED_ROW:
+            action = Action.FAIL_ITEM  # others were answered: it is about this question
         match action:
             case Action.RETRY:
                 endpoint.refused(now, decision, attempt.reservation)
+                self._move_off(endpoint, now)
                 self._again(attempt, decision, body)
             case Action.RECORD_FILTERED:
                 endpoint.answered(now, now - attempt.sent)
@@ -436,6 +470,7 @@ class Engine:
         attempt.reservation.settle(reply.usage)
         self._tally.ledger.add_reply(reply, estimate=self._estimate(attempt))
         self._last_reply = self._loop.time()
+        self._refused = 0
         self._probing = False
         for _ in range(self._close(job)):
             self._tally.answered += 1
@@ -466,29 +501,28 @@ class Engine:
     def _again(self, attempt: _Attempt, decision: Decision, body: bytes) -> None:
         """Let a question wait for its next try, or give it up."""
         job, now = attempt.job, self._loop.time()
-        self._tally.ledger.add_failure(decision.kind, estimate=self._estimate(attempt))
+        self._waste(attempt, decision.kind, body)
         if self._stop is not None:
             return
-        if decision.wait is not None and decision.wait > MAX_WAIT:
+        others = (other for other in self._endpoints if other is not attempt.endpoint)
+        elsewhere = decision.slow_down and any(other.is_open(now) for other in others)
+        asked = None if elsewhere else decision.wait  # another endpoint need not wait for this one
+        if asked is not None and asked > MAX_WAIT:
             self.stop(
-                IncompleteError(
-                    f"{decision.message}; asked to wait {decision.wait:.0f} s: run again after that"
-                )
+                IncompleteError(f"{decision.message}; asked to wait {asked:.0f} s: run again after that")
             )
             return
         silence = now - self._last_reply
-        if silence > _SILENCE and attempt.endpoint.breaker.wait(now) > 0:
+        if silence > _SILENCE and (decision.slow_down or attempt.endpoint.breaker.wait(now) > 0):
             self.stop(IncompleteError(f"no reply for {silence:.0f} s ({decision.message}); run again later"))
             return
         # While the endpoint answers others, the failure is this request's own, and a short wait
         # will do; a refusal that names no wait is not: there the backoff is all that gives way.
-        blind = decision.slow_down and decision.wait is None
+        blind = decision.slow_down and decision.wait is None and not elsewhere
         step = job.attempts if blind else min(job.attempts, attempt.endpoint.breaker.row)
-        wait = self._retry.wait(
-            attempts=job.attempts, step=step, since=job.first_sent, now=now, asked=decision.wait
-        )
+        wait = self._retry.wait(attempts=job.attempts, step=step, since=job.first_sent, now=now, asked=asked)
         if wait is None:
-            if decision.then_stop:
+            if decision.then_stop and not self._were_answered:
                 self.stop(StoppedError(decision.message))
             self._give_up(job, self._failure(attempt, decision.kind, decision.message, body))
             return
@@ -499,28 +533,38 @@ class Engine:
     def _refuse(self, attempt: _Attempt, decision: Decision, body: bytes) -> None:
         """The server does not answer this question, now or later."""
         blank = decision.kind is Kind.EMPTY
-        self._tally.ledger.add_failure(decision.kind, estimate=self._estimate(attempt) if blank else 0)
+        self._waste(attempt, decision.kind, body)
         if blank:
             self._count_blank(blank=True)
         self._give_up(attempt.job, self._failure(attempt, decision.kind, decision.message, body))
         self._refused += 1
-        if self._refused == _REFUSED_FIRST and not self._tally.ledger.replies:
+        if self._refused == _REFUSED_ROW and not self._were_answered:
             self.stop(
                 StoppedError(f"the first {self._refused} questions were all refused: {decision.message}")
             )
+
+    @property
+    def _were_answered(self) -> bool:
+        """Whether questions of this run got replies: then its settings are not what is wrong."""
+        return self._tally.stored + self._tally.ledger.replies > 0
 
     def _stop_endpoint(self, attempt: _Attempt, decision: Decision) -> None:
         """No request to this endpoint can succeed; without another one the run is over."""
         job, endpoint = attempt.job, attempt.endpoint
         self._tally.ledger.add_failure(decision.kind, estimate=0)
+        known = endpoint.breaker.state is State.FATAL
         endpoint.breaker.on_fatal()
-        message = f"{endpoint.address.public}: {decision.message}"
+        route = self._profile.chat_path if decision.kind is Kind.WRONG_ADDRESS else ""
+        message = f"{endpoint.address.public}{route}: {decision.message}"
+        if decision.kind is Kind.WRONG_ADDRESS and "/v1" not in endpoint.address.public:
+            message += f"; try --base-url {endpoint.address.public}/v1"
         if decision.kind is Kind.BAD_KEY and not self._settings.secrets:
             message += "; no key was sent: name its environment variable by --api-key-env"
         if all(other.breaker.state is State.FATAL for other in self._endpoints):
             self.stop(StoppedError(message))
             return
-        self._warn(f"{message}; this address is left out")
+        if not known:
+            self._warn(f"{message}; this address is left out")
         job.attempts -= 1
         self._backlog.again(job, self._loop.time())
 
@@ -554,6 +598,17 @@ class Engine:
         times = self._backlog.close(job)
         self._tally.waiting = self._backlog.waiting
         return times
+
+    def _waste(self, attempt: _Attempt, kind: Kind, body: bytes) -> None:
+        """Count an attempt without a reply, and the tokens that it cost all the same."""
+        usage = usage_of(body)
+        if usage.prompt_tokens is not None:
+            estimate = usage.prompt_tokens
+        elif kind in _COST_NOTHING:
+            estimate = 0
+        else:
+            estimate = self._estimate(attempt)
+        self._tally.ledger.add_failure(kind, estimate=estimate, completion=usage.completion_tokens or 0)
 
     @staticmethod
     def _estimate(attempt: _Attempt) -> int:

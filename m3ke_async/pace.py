@@ -31,7 +31,7 @@ _SHORTEST_SLEEP = 0.002
 #: own request's affair: pausing everybody for each made a run with 2.5 % of them 1.6 times longer (measured).
 _ROW = 8
 #: Seconds of a first hold where the server names no wait; doubled for each further one without an answer.
-_HOLD, _LONGEST_HOLD = 1.0, 60.0
+_HOLD, _LONGEST_HOLD = 1.0, 20.0
 #: After a hold the n-th request goes about _RAMP / n seconds after the one before, so that their number
 #: grows by half each 40 ms; this care ends when nobody waits _RAMP_SECONDS after the hold.
 _RAMP, _RAMP_SECONDS = 0.1, 1.0
@@ -294,6 +294,10 @@ class Pace:
         else:
             self._ease = max(self._ease * _EASE, _EASE_LEAST)
             self._apply_rates()
+
+    def is_held(self, now: float) -> bool:
+        """Whether everybody is held back."""
+        return now < self._held_until
 
     def hold(self, seconds: float) -> None:
         """Hold back everybody for at least `seconds`; then they go one after another, faster and faster."""

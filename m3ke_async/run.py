@@ -203,7 +203,7 @@ async def run(
         except M3keError as error:
             stopped = error
         scores = write_results(evaluation, in_store(store), directory)
-    if isinstance(stopped, IncompleteError) and not scores.total.incomplete:
+    if isinstance(stopped, IncompleteError) and tally.done >= tally.total and not scores.total.incomplete:
         stopped = None  # what was in flight at the limit was all that was left
     _record(
         session, "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete", stopped

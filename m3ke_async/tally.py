@@ -72,10 +72,11 @@ class Ledger:
         self.completion_tokens += usage.completion_tokens or 0
         self.cached_tokens += usage.cached_tokens or 0
 
-    def add_failure(self, kind: str, *, estimate: int) -> None:
-        """Count an attempt that brought no reply."""
+    def add_failure(self, kind: str, *, estimate: int, completion: int = 0) -> None:
+        """Count an attempt that brought no reply, and the completion tokens that it used all the same."""
         self.retries[kind] += 1
         self.wasted_tokens += estimate
+        self.completion_tokens += completion
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in run.json."""

@@ -31,6 +31,7 @@ from tests.server import (
     Wire,
     error,
     in_thread,
+    raw,
     reply,
     right,
     right_reply,
@@ -149,7 +150,7 @@ async def test_no_connection_is_left_when_a_run_ends(server: Server, tmp_path: P
 
 
 async def test_more_questions_than_connections_is_no_trouble(server: Server, tmp_path: Path) -> None:
-    server.default = lambda mark: right_reply(mark).after(0.05)
+    server.default = lambda mark: right_reply(mark).after(0.3)
     result = await ask(
         write_suite(tmp_path / "suite", 2, 300), server.url, tmp_path / "results", concurrency=150
     )
@@ -338,3 +339,63 @@ async def test_a_run_that_another_process_is_at_work_on_is_refused(server: Serve
             await ask(suite, server.url, tmp_path / "results", name="mine")
     assert len(server.seen) == sent
     assert (await ask(suite, server.url, tmp_path / "results", name="mine")).exit_code is ExitCode.COMPLETE
+
+
+async def test_a_fresh_run_that_was_stopped_is_not_complete_and_goes_on(
+    server: Server, tmp_path: Path
+) -> None:
+    suite = write_suite(tmp_path / "suite", 1, 12)
+    await ask(suite, server.url, tmp_path / "results")
+    stopped = await ask(suite, server.url, tmp_path / "results", fresh=True, max_requests=5, concurrency=1)
+    assert stopped.exit_code is ExitCode.INCOMPLETE
+    assert len(server.seen) == 12 + 5
+    done = await ask(suite, server.url, tmp_path / "results", fresh=True)
+    assert done.exit_code is ExitCode.COMPLETE
+    assert len(server.seen) == 12 + 12
+
+
+async def test_one_question_that_always_gets_a_web_page_does_not_end_the_run(
+    server: Server, tmp_path: Path
+) -> None:
+    suite = write_suite(tmp_path / "suite", 1, 20)
+    page = raw(b"<html>forbidden</html>", 403, Content_Type="text/html")
+    server.script = {"Q0-7": [page]}
+    for _ in range(2):
+        result = await ask(suite, server.url, tmp_path / "results")
+        assert result.exit_code is ExitCode.INCOMPLETE
+        assert result.scores.total.answered == 19
+    assert max(count for mark, count in server.counts.items() if mark != "Q0-7") == 1
+
+
+async def test_refusals_of_every_question_stop_the_run_though_some_were_answered_before(
+    server: Server, tmp_path: Path
+) -> None:
+    suite = write_suite(tmp_path / "suite", 1, 60)
+    page = raw(b"<html>forbidden</html>", 403, Content_Type="text/html")
+    server.default = lambda mark: right_reply(mark) if len(server.seen) < 20 else page
+    result = await ask(suite, server.url, tmp_path / "results", concurrency=1)
+    assert isinstance(result.stopped, StoppedError)
+    assert len(server.seen) < 30
+
+
+async def test_one_server_that_refuses_everything_does_not_keep_questions_from_the_other(
+    tmp_path: Path,
+) -> None:
+    suite = write_suite(tmp_path / "suite", 2, 40)
+    async with Server() as good, Server() as bad:
+        bad.default = lambda mark: error(429, "slow down", retry_after="300")
+        result = await ask(suite, [good.url, bad.url], tmp_path / "results", timeout=20.0)
+        assert result.exit_code is ExitCode.COMPLETE
+        assert len(bad.seen) < 20
+
+
+async def test_tokens_of_a_reply_without_text_are_counted_as_spent(server: Server, tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "suite", 1, 3)
+    blank = {
+        "choices": [{"message": {"content": None}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 50, "completion_tokens": 8000},
+    }
+    server.script = {"Q0-1": [raw(blank)]}
+    result = await ask(suite, server.url, tmp_path / "results")
+    assert result.ledger.wasted_tokens == 50
+    assert result.ledger.completion_tokens >= 8000

@@ -58,6 +58,15 @@ def parse(raw: bytes, profile: Profile) -> Reply | None:
     return None
 
 
+def usage_of(raw: bytes) -> Usage:
+    """Tokens that an answer without a reply reports; an empty Usage where it reports none."""
+    try:
+        answer = load_json(raw)
+    except ValueError:
+        return Usage()
+    return _usage(answer.get("usage")) if isinstance(answer, dict) else Usage()
+
+
 def _reply(
     profile: Profile,
     answer: dict[str, Any],

@@ -7,6 +7,7 @@ itself 0.2 ms (docs/performance.md).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
@@ -90,7 +91,11 @@ class Transport:
             aiohttp.ClientError, OSError, TimeoutError: no whole answer came.
             BodyTooLargeError: the answer is larger than `MAX_BODY`.
         """
-        return await self._request(self._fresh if fresh else self._kept, "POST", self._chat, body)
+        if not fresh:
+            # A kept connection that was closed meanwhile takes no byte: nothing was asked yet.
+            with suppress(aiohttp.ClientConnectionResetError):
+                return await self._request(self._kept, "POST", self._chat, body)
+        return await self._request(self._fresh, "POST", self._chat, body)
 
     async def models(self) -> Response:
         """The server's list of models; raises as `ask` does."""
