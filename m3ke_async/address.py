@@ -7,8 +7,9 @@ once. Nothing is guessed, since some providers have no `/v1`.
 from __future__ import annotations
 
 import ipaddress
+from base64 import b64encode
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from m3ke_async.errors import UsageError
 from m3ke_async.text import one_line
@@ -64,6 +65,7 @@ def parse_address(base_url: str, route: str = CHAT_ROUTE) -> Address:
             secret
             for secret in (
                 parts.password,
+                _basic(parts),
                 *(value for name, value in parse_qsl(parts.query) if _is_secret(name)),
             )
             if secret
@@ -71,13 +73,20 @@ def parse_address(base_url: str, route: str = CHAT_ROUTE) -> Address:
     )
 
 
+def _basic(parts: SplitResult) -> str | None:
+    """User and password as they are sent, which a server may give back."""
+    if parts.username is None:
+        return None
+    return b64encode(f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()).decode()
+
+
 def _split(text: str, shown: str) -> SplitResult:
     try:
         parts = urlsplit(text)
         port = parts.port
-    except ValueError as error:
+    except ValueError:  # its words may hold the password
         raise UsageError(
-            f"the address {one_line(shown, limit=100)!r} is not valid: {error}; give --base-url like http://host:8000/v1"
+            f"the address {one_line(shown, limit=100)!r} is not valid; give --base-url like http://host:8000/v1"
         ) from None
     clean = text.isprintable() and " " not in text
     if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0 or not clean:

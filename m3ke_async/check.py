@@ -9,13 +9,14 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from m3ke_async.breaker import State
 from m3ke_async.connect import connect, preflight
 from m3ke_async.errors import IncompleteError, StoppedError
 from m3ke_async.faults import Action, decide
 from m3ke_async.rate_headers import NOTHING, observed_limits
 from m3ke_async.request import Outcome, Reply
 from m3ke_async.results import choose
-from m3ke_async.scrub import scrub
+from m3ke_async.scrub import scrub_all
 from m3ke_async.wire.chat import parse
 
 if TYPE_CHECKING:
@@ -94,7 +95,11 @@ async def check(evaluation: Evaluation, target: Target, log: Path, display: Disp
         endpoints, _ = await connect(evaluation.settings, target, log=log, rng=rng, stack=stack)
         listed = await preflight(endpoints, target, display)
         return tuple(
-            [await _check_one(endpoint, item, evaluation, target, listed=listed) for endpoint in endpoints]
+            [
+                await _check_one(endpoint, item, evaluation, target, listed=listed)
+                for endpoint in endpoints
+                if endpoint.breaker.state is not State.FATAL  # it was not reached, and left out
+            ]
         )
 
 
@@ -110,12 +115,12 @@ async def _check_one(
     except Exception as caught:  # whatever it is, `decide` says what it means
         error = caught
     latency = time.perf_counter() - started
-    reply = parse(body, target.profile) if status == 200 else None
+    reply = parse(body, target.profile) if status is not None and 200 <= status < 300 else None
     if not isinstance(reply, Reply):
         decision = decide(
             target.profile, status=status, headers=headers, body=body, exception=error, now=time.time()
         )
-        message = f"{endpoint.address.public}: {scrub(decision.message, target.key)}"
+        message = f"{endpoint.address.public}: {scrub_all(decision.message, target.secrets)}"
         if decision.action in {Action.STOP_RUN, Action.FAIL_ITEM}:
             raise StoppedError(message)
         raise IncompleteError(message)

@@ -244,6 +244,7 @@ def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, *
 @_run_options
 def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> None:
     """Requests, tokens, price and time of a run; sends nothing."""
+    from m3ke_async.places import user_path
     from m3ke_async.plan import make_plan
     from m3ke_async.progress import make_display
     from m3ke_async.rundir import STORE_NAME
@@ -252,7 +253,7 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
 
     settings = _settings(model, config, options)
     evaluation, target = _prepare(settings, make_display(quiet=quiet), sends=False)
-    path = Path(settings.results).expanduser() / STORE_NAME
+    path = user_path(settings.results) / STORE_NAME
     if path.exists():
         with ReplyStore(path) as store:
             planned = make_plan(evaluation, store)

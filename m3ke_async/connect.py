@@ -16,7 +16,7 @@ from m3ke_async.errors import IncompleteError, UsageError
 from m3ke_async.nearest import nearest
 from m3ke_async.pace import Pace
 from m3ke_async.providers import Hosting
-from m3ke_async.scrub import scrub
+from m3ke_async.scrub import scrub_all
 from m3ke_async.settings import AUTO_CONCURRENCY
 from m3ke_async.text import one_line
 from m3ke_async.wire.transport import BodyTooLargeError, Transport
@@ -69,7 +69,7 @@ async def connect(
         addresses = (parse_address(server.base_url, target.profile.chat_path),)
         upper = settings.concurrency or server.slots
     lower = upper if settings.concurrency or target.local is not None else 1
-    _allow_sockets(upper * len(addresses))
+    _allow_sockets((2 * upper + 16) * len(addresses))
     endpoints = []
     for address in addresses:
         transport = await stack.enter_async_context(
@@ -77,7 +77,7 @@ async def connect(
                 address,
                 profile=target.profile,
                 key=target.key,
-                connections=upper,
+                connections=2 * upper + 16,  # overdue attempts keep theirs for a while
                 connect_timeout=CONNECT_TIMEOUT,
             )
         )
@@ -121,7 +121,7 @@ async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Di
         UsageError: the servers do not serve the same models, or a connection is not secure.
     """
     looks = await asyncio.gather(
-        *(_listed(endpoint, target.key) for endpoint in endpoints), return_exceptions=True
+        *(_listed(endpoint, target.secrets) for endpoint in endpoints), return_exceptions=True
     )
     errors = [look for look in looks if isinstance(look, BaseException)]
     for error in errors:
@@ -152,7 +152,7 @@ async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Di
     return len(known) == len(lists) and all(target.model in names for names in known)
 
 
-async def _listed(endpoint: Endpoint, key: str | None) -> frozenset[str] | None:
+async def _listed(endpoint: Endpoint, secrets: tuple[str, ...]) -> frozenset[str] | None:
     """Names of the models that a server lists; None where it does not tell."""
     for left in reversed(range(_LOOK_TRIES)):
         try:
@@ -160,11 +160,13 @@ async def _listed(endpoint: Endpoint, key: str | None) -> frozenset[str] | None:
                 response = await endpoint.transport.models()
         except aiohttp.ClientConnectorError as error:
             if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
-                raise UsageError(f"{endpoint.address.public}: {scrub(one_line(str(error)), key)}") from None
+                raise UsageError(
+                    f"{endpoint.address.public}: {scrub_all(one_line(str(error)), secrets)}"
+                ) from None
             if not left:
                 reason = one_line(error.os_error.strerror or str(error.os_error))
                 raise IncompleteError(
-                    f"nothing answers at {endpoint.address.public} ({scrub(reason, key)}): "
+                    f"nothing answers at {endpoint.address.public} ({scrub_all(reason, secrets)}): "
                     "is the server running? The same command goes on when it is"
                 ) from None
             await asyncio.sleep(_LOOK_PAUSE)

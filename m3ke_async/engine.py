@@ -22,7 +22,7 @@ from m3ke_async.faults import Action, Decision, decide
 from m3ke_async.rate_headers import observed_limits
 from m3ke_async.request import FILTERED, Reply
 from m3ke_async.rules import Kind
-from m3ke_async.scrub import scrub
+from m3ke_async.scrub import scrub_all
 from m3ke_async.store import Failure, StoreError
 from m3ke_async.tally import Budget, Price, exceeded
 from m3ke_async.wire.chat import parse, usage_of
@@ -375,9 +375,7 @@ class Engine:
         finally:
             deadline.cancel()
             self._tally.in_flight -= 1
-        found = (
-            parse(response.body, self._profile) if response is not None and response.status == 200 else None
-        )
+        found = parse(response.body, self._profile) if response is not None and response.is_success else None
         if response is not None:
             endpoint.pace.observe(observed_limits(self._profile, response.headers), reservation)
         if isinstance(found, Reply):
@@ -439,8 +437,8 @@ class Engine:
             exception=error,
             now=time.time(),
         )
-        decision = replace(decision, message=self._scrub(decision.message))
-        if response is None or response.status != 200:
+        decision = replace(decision, message=scrub_all(decision.message, self._settings.secrets))
+        if response is None or not response.is_success:
             attempt.reservation.refund()  # else tokens were used, if for nothing
         action = decision.action
         if decision.kind in _OFTEN_OF_ONE and self._were_answered and self._refused < _REFUSED_ROW:
@@ -568,13 +566,8 @@ class Engine:
         job.attempts -= 1
         self._backlog.again(job, self._loop.time())
 
-    def _scrub(self, text: str) -> str:
-        for secret in self._settings.secrets or (None,):
-            text = scrub(text, secret)
-        return text
-
     def _failure(self, attempt: _Attempt, kind: str, message: str, body: bytes) -> Failure:
-        text = self._scrub(body[:_KEPT_BODY].decode("utf-8", "replace"))
+        text = scrub_all(body[:_KEPT_BODY].decode("utf-8", "replace"), self._settings.secrets)
         return Failure(kind, message, text.encode(), attempt.job.attempts)
 
     def _give_up(self, job: Job, failure: Failure | None) -> None:

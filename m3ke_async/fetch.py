@@ -21,7 +21,7 @@ from m3ke_async.download import download, shown
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.manifest import Split, load_manifest, parse_task_name
 from m3ke_async.models import hub_endpoint
-from m3ke_async.places import cache_dir, suite_dir
+from m3ke_async.places import cache_dir, suite_dir, user_path
 from m3ke_async.verified import DownloadError, locked, writing
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def fetch_suite(
     """
     if source is not None and mirror is not None:
         raise UsageError("--from takes a file that is here and --mirror an address: give one of them")
-    target = (target or suite_dir()).expanduser()
+    target = user_path(target or suite_dir())
     downloads = cache_dir() / "data"
     with writing(downloads), locked(downloads):
         if _is_published(target):
@@ -69,7 +69,7 @@ def fetch_suite(
                 f"{target} exists and is not the published M3KE: move it away, or choose another with --to"
             )
         if source is not None:
-            _install(source.expanduser(), target)
+            _install(user_path(source), target)
         else:
             _from_network(target, downloads, mirror, progress, say)
             shutil.rmtree(downloads, ignore_errors=True)
@@ -133,7 +133,9 @@ def _get_from_hub(hub: str, downloads: Path, progress: Progress) -> Path:
     wanted = {f"{split}/{task.name}.jsonl" for task in load_manifest().tasks for split in Split}
     found = {name: path for path in paths if (name := "/".join(PurePosixPath(path).parts[-2:])) in wanted}
     if missing := wanted - found.keys():
-        raise DownloadError(f"{hub} lists {len(found)} of M3KE's {len(wanted)} files, not {min(missing)!r}")
+        raise DownloadError(
+            f"{shown(hub)} lists {len(found)} of M3KE's {len(wanted)} files, not {min(missing)!r}"
+        )
     folder, done = downloads / "hub", 0
     for name, path in sorted(found.items()):
         file = download(

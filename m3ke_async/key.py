@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import csv
 import unicodedata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from m3ke_async.errors import DataError
 from m3ke_async.manifest import parse_task_name
+from m3ke_async.places import user_path
 from m3ke_async.suite import LETTERS, Split, load_suite
 from m3ke_async.text import normalised, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from m3ke_async.suite import Question, Suite, Task
 
@@ -44,7 +45,7 @@ def load_key(path: str | Path, suite: Suite, split: Split) -> Key:
         DataError: nothing there, a letter that is none of A to D, two answers to one question, an
             answer that is not the suite's own, other questions, or no answer to any question.
     """
-    path = Path(path).expanduser()
+    path = user_path(path)
     if not path.exists():
         raise DataError("no such answer key; give a folder, a .jsonl or a .csv file", file=path)
     rows = _TABLES.get(path.suffix.lower()) if path.is_file() else None

@@ -13,7 +13,6 @@ import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -23,13 +22,14 @@ from m3ke_async.download import download, is_allowed
 from m3ke_async.errors import UsageError
 from m3ke_async.files import whole_file
 from m3ke_async.nearest import nearest
-from m3ke_async.places import cache_dir
+from m3ke_async.places import cache_dir, user_path
 from m3ke_async.text import one_line
 from m3ke_async.verified import DownloadError, has_file, hash_file
 from m3ke_async.wheels import Wheel, assemble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from m3ke_async.verified import Progress
     from m3ke_async.wheels import Pip
@@ -137,7 +137,7 @@ def resolve_model(
     if found := _HUB_SPEC.fullmatch(spec):
         return _from_hub(HubFile(found["repository"], found["file"], "main"), progress, say)
     if spec.endswith(".gguf"):
-        return _from_path(Path(spec).expanduser())
+        return _from_path(user_path(spec))
     raise UsageError(
         f"there is no local model {one_line(spec)!r}{nearest(spec, known)}; known are {', '.join(known)}, "
         "and local/PATH.gguf or local/OWNER/REPO:FILE.gguf take any other"

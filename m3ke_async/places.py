@@ -8,18 +8,21 @@ from pathlib import Path
 from platformdirs import user_cache_dir, user_data_dir
 
 
+def user_path(path: str | Path) -> Path:
+    """A path that the user gave; `~` is the home folder, and stays where there is none."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib's raises where the user is unknown
+
+
 def cache_dir() -> Path:
     """Where downloads are kept: the folder in M3KE_CACHE, or the user's cache folder."""
     chosen = os.environ.get("M3KE_CACHE")
-    return Path(chosen).expanduser() if chosen else Path(user_cache_dir("m3ke-async", appauthor=False))
+    return user_path(chosen) if chosen else Path(user_cache_dir("m3ke-async", appauthor=False))
 
 
 def suite_dir() -> Path:
     """Where M3KE is kept: the folder in M3KE_DATA, or one in the user's data folder."""
     chosen = os.environ.get("M3KE_DATA")
-    return (
-        Path(chosen).expanduser() if chosen else Path(user_data_dir("m3ke-async", appauthor=False)) / "M3KE"
-    )
+    return user_path(chosen) if chosen else Path(user_data_dir("m3ke-async", appauthor=False)) / "M3KE"
 
 
 def default_suite_path() -> Path | None:

@@ -34,6 +34,9 @@ class Limits:
 
 
 NOTHING = Limits()
+
+#: No limit is larger; what is, is a mistake of the server.
+_MOST = 1 << 53
 _NO_VALUES = (None,) * 6
 
 
@@ -99,6 +102,7 @@ def _first(headers: Mapping[str, str], names: tuple[str, ...]) -> str:
 def _count(text: str) -> int | None:
     """A whole number; Azure sends negative remainders, which are 0."""
     try:
-        return max(int(text), 0)
+        count = max(int(text), 0)
     except ValueError:
         return None
+    return count if count < _MOST else None

@@ -90,7 +90,13 @@ def rescore(
     with _replies(directory, warn) as find:
         scores = write_results(evaluation, find, directory, key=letters)
     settings = {**record["settings"], "policy": evaluation.settings.policy}
-    changed = {"settings": settings, "rules": RULES_VERSION, "answers_bytes": directory.answers_size()}
+    state = "incomplete" if record["state"] == "complete" and scores.total.incomplete else record["state"]
+    changed = {
+        "state": state,
+        "settings": settings,
+        "rules": RULES_VERSION,
+        "answers_bytes": directory.answers_size(),
+    }
     directory.write({**record, **changed})
     price = price_of(evaluation.settings, evaluation.profile, evaluation.model)
     return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)

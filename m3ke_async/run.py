@@ -15,7 +15,6 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import orjson
@@ -25,7 +24,7 @@ from m3ke_async.errors import ExitCode, IncompleteError, M3keError, StoppedError
 from m3ke_async.evaluation import Evaluation, make_evaluation
 from m3ke_async.interrupt import InterruptedRunError
 from m3ke_async.manifest import load_manifest
-from m3ke_async.places import default_suite_path
+from m3ke_async.places import default_suite_path, user_path
 from m3ke_async.progress import Silent
 from m3ke_async.replies import in_store
 from m3ke_async.results import write_results
@@ -41,6 +40,7 @@ from m3ke_async.verified import claimed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
+    from pathlib import Path
 
     from m3ke_async.progress import Display
 
@@ -194,21 +194,32 @@ async def run(
         stopped: M3keError | None = None
         try:
             await ask(session, store, price=price, signals=signals)
-        except UsageError:
-            raise
-        except InterruptedRunError as error:
-            if error.at_once:
+        except M3keError as error:
+            if isinstance(error, UsageError) and not tally.ledger.requests:
                 raise
             stopped = error
-        except M3keError as error:
-            stopped = error
-        scores = write_results(evaluation, in_store(store), directory)
+        finally:
+            _record(session, "stopped")  # whatever comes, what asking took is known
+        if isinstance(stopped, InterruptedRunError) and stopped.at_once:
+            raise stopped
+        scores = _write(session, store, stopped)
     if isinstance(stopped, IncompleteError) and tally.done >= tally.total and not scores.total.incomplete:
         stopped = None  # what was in flight at the limit was all that was left
     _record(
         session, "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete", stopped
     )
     return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)
+
+
+def _write(session: Session, store: ReplyStore, stopped: M3keError | None) -> Scores:
+    """Write the results; where that fails the replies are in the store all the same."""
+    try:
+        return write_results(session.evaluation, in_store(store), session.directory)
+    except OSError as error:
+        why = stopped or f"the results cannot be written to {session.directory.path}: {error.strerror}"
+        raise IncompleteError(f"{why}; stored replies are kept, and the same command goes on") from error
+    except UsageError as error:  # a suite that was changed meanwhile
+        raise IncompleteError(f"{error}; every reply is kept") from error
 
 
 def _directory(evaluation: Evaluation) -> RunDir:
@@ -224,7 +235,7 @@ def _directory(evaluation: Evaluation) -> RunDir:
             shots=settings.shots,
         )
     )
-    return RunDir(Path(settings.results).expanduser() / name)
+    return RunDir(user_path(settings.results) / name)
 
 
 def _check_same(directory: RunDir, earlier: Mapping[str, Any] | None, evaluation: Evaluation) -> None:
@@ -252,6 +263,8 @@ def _finished(
         scores = Scores.from_json(orjson.loads(directory.scores.read_bytes()), file=directory.scores)
     except (OSError, orjson.JSONDecodeError, UsageError):
         return None  # it is written again from the store
+    if scores.total.incomplete:
+        return None
     return RunResult(directory.path, scores, Ledger.from_json(earlier["ledger"]), price)
 
 
@@ -270,9 +283,9 @@ def _is_published(suite: Suite, split: Split) -> bool:
 
 def _since(settings: RunSettings, earlier: Mapping[str, Any] | None) -> float:
     """The time from which replies count as fresh: that of the first command, while it is unfinished."""
-    if settings.fresh and earlier is not None and earlier["state"] != "complete" and earlier["fresh_since"]:
-        return float(earlier["fresh_since"])
-    return time.time()
+    unfinished = earlier if earlier is not None and earlier["state"] != "complete" else {}
+    since = unfinished.get("fresh_since") if settings.fresh else None
+    return time.time() if since is None else float(since)
 
 
 def _say_unlabelled(evaluation: Evaluation, display: Display) -> None:

@@ -7,9 +7,13 @@ their query or before an `@`.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 MARK = "[key]"
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: Shorter keys are placeholders such as "x"; removing them would only spoil the text.
 _SHORTEST_KEY = 4
@@ -39,6 +43,14 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bbce-v3/[\w/*-]+|\bAIza[\w*-]{8,}|\beyJ[\w-]+\.[\w-]+\.[\w-]+"), MARK),
     (re.compile(r"[\w-]*\*{3,}[\w-]*"), MARK),  # a key that was masked by the provider
 )
+
+
+def scrub_all(text: str, secrets: Iterable[str]) -> str:
+    """`scrub` for every one of the secrets."""
+    text = scrub(text, None)
+    for secret in secrets:
+        text = scrub(text, secret)
+    return text
 
 
 def scrub(text: str, key: str | None) -> str:

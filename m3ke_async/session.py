@@ -79,7 +79,7 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
     settings = evaluation.settings
     if session.earlier and session.was_complete and not _owes(session, store):
         tally.stored = tally.total
-        tally.dropped_shots = session.earlier["counts"]["dropped_shots"]
+        tally.dropped_shots = session.earlier["counts"].get("dropped_shots", 0)
         return
     rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
     async with AsyncExitStack() as stack:

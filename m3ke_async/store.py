@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
@@ -144,8 +145,9 @@ class ReplyStore:
         if code in {"SQLITE_NOTADB", "SQLITE_CORRUPT"}:
             aside = self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}")
             self.path.rename(aside)
-            for suffix in ("-wal", "-shm"):  # they belong to the damaged file
-                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            for suffix in ("-wal", "-shm"):  # they belong to the damaged file, and may hold replies
+                with suppress(FileNotFoundError):
+                    self.path.with_name(self.path.name + suffix).rename(f"{aside}{suffix}")
             warn(
                 f"the reply store {self.path} is damaged ({error}); "
                 f"it was moved to {aside.name} and a new one begun"

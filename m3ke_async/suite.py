@@ -318,6 +318,8 @@ def _parse(text: bytes, offset: int) -> Question:
             raise _RowError(f"must be a text, not {_shown(value)}", name)
     if type(id_) is float:
         id_ = json.loads(text)["id"]  # orjson makes floats of integers beyond 64 bits
+        if type(id_) is int:
+            raise _RowError("is a number beyond 64 bits; write it as a text", "id")
     if type(id_) is not int and not (type(id_) is str and id_.strip()):
         raise _RowError(f"must be a whole number or a text, not {_shown(id_)}", "id")
     answer = row.get("answer")

@@ -148,5 +148,5 @@ def exceeded(budget: Budget, ledger: Ledger, price: Price | None, seconds: float
     if budget.cost is not None and price is not None and ledger.cost(price) >= budget.cost:
         return f"{ledger.cost(price):.4f} was spent (--max-cost {budget.cost})"
     if budget.seconds is not None and seconds >= budget.seconds:
-        return f"{seconds:.0f} seconds have passed (--max-time {budget.seconds:.0f})"
+        return f"{seconds:.0f} seconds have passed (--max-time {budget.seconds:g})"
     return None

@@ -93,7 +93,7 @@ def find_target(
     urls = settings.base_url or ((profile.base_url,) if profile.base_url else ())
     if not urls:
         raise UsageError(f"{name} has no address of its own: give --base-url, such as http://host:8000/v1")
-    addresses = tuple(parse_address(url, profile.chat_path) for url in urls)
+    addresses = tuple(dict.fromkeys(parse_address(url, profile.chat_path) for url in urls))
     key = _key(settings, profile, environ) if sends else None
     if key and profile.key_header == "Authorization" and any(address.credentials for address in addresses):
         raise UsageError(

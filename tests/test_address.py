@@ -138,3 +138,11 @@ def test_it_is_known_whether_an_address_names_a_user(base: str, *, credentials: 
 )
 def test_it_is_known_whether_an_address_is_this_machine(base: str, *, loopback: bool) -> None:
     assert parse_address(base).loopback is loopback
+
+
+def test_what_is_sent_of_a_user_and_a_password_is_secret_too() -> None:
+    address = parse_address("http://user:S3cretPassw0rd@host/v1?key=0therSecret")
+    assert set(address.secrets) == {"S3cretPassw0rd", "dXNlcjpTM2NyZXRQYXNzdzByZA==", "0therSecret"}
+    with pytest.raises(UsageError) as error:
+        parse_address("http://user:S3cretPassw0rd/abc@host/v1")
+    assert "S3cret" not in str(error.value)

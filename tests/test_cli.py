@@ -419,8 +419,8 @@ def test_a_disk_that_gives_out_is_one_line(ask: Callable[..., Ran], monkeypatch:
 
     monkeypatch.setattr("m3ke_async.run.write_results", no_room)
     ran = ask("--quiet")
-    assert ran.code == ExitCode.ERROR
-    assert "answers.jsonl: No space left on device; replies that came are kept" in ran.error
+    assert ran.code == ExitCode.INCOMPLETE
+    assert "No space left on device; stored replies are kept, and the same command goes on" in ran.error
 
 
 @pytest.mark.parametrize("words", [["plan"], ["check"]])

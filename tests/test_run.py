@@ -15,8 +15,9 @@ import pytest
 
 from m3ke_async import evaluate, evaluate_sync
 from m3ke_async.errors import ExitCode, M3keError, StoppedError, UsageError
+from m3ke_async.reopen import rescore
 from m3ke_async.request import Outcome
-from m3ke_async.rundir import STORE_NAME
+from m3ke_async.rundir import STORE_NAME, RunDir
 from m3ke_async.verified import claimed
 from tests import fake_time
 from tests.asking import ask, ask_over, lines, quick, unmeasured
@@ -399,3 +400,42 @@ async def test_tokens_of_a_reply_without_text_are_counted_as_spent(server: Serve
     result = await ask(suite, server.url, tmp_path / "results")
     assert result.ledger.wasted_tokens == 50
     assert result.ledger.completion_tokens >= 8000
+
+
+@pytest.mark.parametrize("tokens", [2**63, 10**400, 2**64 - 1])
+async def test_an_absurd_usage_is_unknown_and_costs_no_reply(
+    server: Server, tmp_path: Path, tokens: int
+) -> None:
+    body = {
+        "choices": [{"message": {"content": "答案：A"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": tokens, "completion_tokens": 1},
+    }
+    server.default = lambda mark: raw(body, x_ratelimit_limit_requests="9" * 400)
+    result = await ask(write_suite(tmp_path / "suite", 1, 4), server.url, tmp_path / "results")
+    assert result.scores.total.answered == 4
+    assert result.scores.usage.prompt_tokens is None
+
+
+async def test_a_run_whose_replies_were_lost_asks_them_again(server: Server, tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "suite", 1, 6)
+    done = await ask(suite, server.url, tmp_path / "results")
+    for file in (tmp_path / "results").glob("replies.sqlite*"):
+        file.unlink()
+    (done.path / "answers.jsonl").write_text("", "utf-8")
+    rescore(RunDir(done.path), warn=pytest.fail)
+    assert (await ask(suite, server.url, tmp_path / "results")).exit_code is ExitCode.COMPLETE
+    assert len(server.seen) == 12
+
+
+async def test_two_signals_leave_a_ledger_of_what_was_sent(server: Server, tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "suite", 1, 30)
+    server.script = {"Q0-9": [HANG]}
+    hung = asyncio.Event()
+    server.on_request = lambda seen: hung.set() if seen.mark == "Q0-9" else None
+    running = asyncio.create_task(ask(suite, server.url, tmp_path / "results", name="mine", concurrency=1))
+    await hung.wait()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    record = RunDir(tmp_path / "results" / "mine").read()
+    assert record is not None
+    assert (record["state"], record["ledger"]["requests"], record["ledger"]["replies"]) == ("stopped", 10, 9)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from m3ke_async.providers import Profile
 
 
+#: More tokens than this are a mistake of the server, and unknown.
+_MOST_TOKENS = 1 << 32
+
+
 def body(
     model: str, messages: Sequence[Message], *, temperature: float, max_tokens: int, token_parameter: str
 ) -> dict[str, Any]:
@@ -118,4 +122,5 @@ def _usage(usage: Any) -> Usage:
 
 def _count(table: Any, name: str) -> int | None:
     value = table.get(name) if isinstance(table, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
+    return value if known else None

@@ -15,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from m3ke_async.errors import M3keError
+from m3ke_async.errors import M3keError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +39,11 @@ class Response:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status claims success."""
+        return 200 <= self.status < 300
 
 
 class Transport:
@@ -131,4 +136,12 @@ def _proxy(url: str) -> str | None:
     if proxy_bypass(parts.netloc.rsplit("@", 1)[-1]):
         return None
     proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if proxy and "://" not in proxy:
+        proxy = f"http://{proxy}"
+    if proxy and not proxy.startswith(("http://", "https://")):
+        raise UsageError(
+            f"the proxy variables name a {proxy.split(':')[0]} proxy, and only HTTP proxies can be used: "
+            "name one, or list the host in NO_PROXY"
+        )
+    return proxy
