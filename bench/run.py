@@ -193,7 +193,7 @@ def auto(*, repeats: int, latency: float, slots: tuple[int, ...]) -> None:
 @main.command()
 @repeats(1)
 @click.option(
-    "--questions", default=WHOLE, show_default=True, help="1000000 takes half an hour and 1 GB of disk."
+    "--questions", default=WHOLE, show_default=True, help="1000000 takes half an hour and 2 GB of disk."
 )
 def memory(*, repeats: int, questions: int) -> None:
     """Peak memory of a whole run."""
