@@ -96,7 +96,7 @@ async def check(evaluation: Evaluation, target: Target, log: Path, display: Disp
         listed = await preflight(endpoints, target, display)
         return tuple(
             [
-                await _check_one(endpoint, item, evaluation, target, listed=listed)
+                await _check_one(endpoint, item, evaluation, target, listed=listed is not None)
                 for endpoint in endpoints
                 if endpoint.breaker.state is not State.FATAL  # it was not reached, and left out
             ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -36,6 +37,9 @@ CONNECT_TIMEOUT = 20.0
 
 #: Requests in flight at first: APIs refuse a sudden start, a server of one's own is filled by it.
 _HOSTED_START, _OWN_START = 16, 256
+
+#: A refusal comes about as fast as the list of models: seconds at least, and times that.
+_ALONE, _ALONE_FACTOR = 0.1, 3.0
 
 #: Seconds for the list of models, and how often an unreachable server is tried.
 _LOOK_TIMEOUT, _LOOK_TRIES, _LOOK_PAUSE = 10.0, 3, 0.5
@@ -106,20 +110,21 @@ def _allow_sockets(wanted: int) -> None:
         )
 
 
-async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Display) -> bool:
+async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Display) -> float | None:
     """Look at each server's list of models before anything is paid.
 
-    A server that cannot be reached is left out where another one can. A list proves neither
-    key nor model, since many servers show it to anybody: the first question goes alone all
-    the same.
+    A server that cannot be reached is left out where another one can. A list does not
+    prove the key, since many servers show it to anybody.
 
     Returns:
-        Whether every list names the model.
+        Seconds in which a refusal of the first question would come, by the time that the list
+        took; None where not every list names the model, and only an answer proves anything.
 
     Raises:
         IncompleteError: no server can be reached.
         UsageError: the servers do not serve the same models, or a connection is not secure.
     """
+    started = time.perf_counter()
     looks = await asyncio.gather(
         *(_listed(endpoint, target.secrets) for endpoint in endpoints), return_exceptions=True
     )
@@ -149,7 +154,9 @@ async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Di
             f"{next(iter(lists)).address.public} does not list {one_line(target.model)!r}"
             f"{nearest(target.model, known[0])}, but {some}; it is asked all the same"
         )
-    return len(known) == len(lists) and all(target.model in names for names in known)
+    if len(known) < len(lists) or not all(target.model in names for names in known):
+        return None
+    return max(_ALONE, _ALONE_FACTOR * (time.perf_counter() - started))
 
 
 async def _listed(endpoint: Endpoint, secrets: tuple[str, ...]) -> frozenset[str] | None:

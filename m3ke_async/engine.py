@@ -92,6 +92,7 @@ class EngineSettings:
         price: of tokens, where known.
         replace: whether a new reply takes the place of a stored one.
         probe: whether the first request goes alone until it is answered.
+        alone: seconds after which it is alone no longer, answered or not; None is no end.
         secrets: keys, which are cut out of every message and every kept body.
     """
 
@@ -101,6 +102,7 @@ class EngineSettings:
     price: Price | None = None
     replace: bool = False
     probe: bool = True
+    alone: float | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
@@ -170,6 +172,8 @@ class Engine:
         if (seconds := self._settings.budget.seconds) is not None:
             # a little later, so that the time is over by any rounding
             self._timers.append(self._loop.call_later(seconds + 0.01, self._check_budget))
+        if self._settings.alone is not None:
+            self._timers.append(self._loop.call_later(self._settings.alone, self._end_probe))
         try:
             self._pump()
             await self._finished
@@ -188,6 +192,11 @@ class Engine:
             await asyncio.gather(*running, return_exceptions=True)
         if self._stop is not None:
             raise self._stop
+
+    def _end_probe(self) -> None:
+        """A refusal of key or model would have come by now: let the others go, too."""
+        self._probing = False
+        self._pump()
 
     def stop(self, reason: BaseException) -> None:
         """Start nothing more; what is in flight may end within `GRACE`. The first reason stands."""
@@ -252,6 +261,9 @@ class Engine:
         if self._stop is not None:
             return None
         now = self._loop.time()
+        if len(self._endpoints) == 1:
+            only = self._endpoints[0]
+            return only if only.takes_more(now) else None
         well = any(endpoint.is_well for endpoint in self._endpoints)
         open_ = any(endpoint.is_open(now) for endpoint in self._endpoints)
         free = [

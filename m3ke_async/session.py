@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from m3ke_async.choice import extract_choice
 from m3ke_async.interrupt import signals_stop
 from m3ke_async.progress import Silent
 from m3ke_async.results import choose
@@ -81,12 +82,14 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
         tally.stored = tally.total
         tally.dropped_shots = session.earlier["counts"].get("dropped_shots", 0)
         return
+    if not isinstance(display, Silent):
+        extract_choice("答案是A")  # its patterns are compiled now, and not while replies come in
     rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
     async with AsyncExitStack() as stack:
         endpoints, server = await connect(
             settings, target, log=session.directory.path / "server.log", rng=rng, stack=stack
         )
-        await preflight(endpoints, target, display)
+        alone = await preflight(endpoints, target, display)
         engine = Engine(
             backlog=Backlog(
                 Lanes(
@@ -104,6 +107,7 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
                 budget=settings.budget,
                 price=price,
                 replace=settings.fresh or settings.retry_filtered,
+                alone=alone,
                 secrets=target.secrets,
             ),
             tally=tally,
