@@ -108,6 +108,7 @@ class Pace:
         self._tokens = TokenPace(tokens_per_minute)
         self._request_room, self._token_room = Room(), Room()
         self._requests_total = self._tokens_total = 0.0
+        self._sent_before_limit = 0.0
         self._charges_max_tokens = False
 
         self._queue: deque[tuple[Reservation, asyncio.Future[None]]] = deque()
@@ -272,7 +273,9 @@ class Pace:
         now = asyncio.get_running_loop().time()
         number = reservation.requests_total
         self._refused_sends.append(number)
-        if self._refused_among(_EASE_AMONG, number) >= _EASE_AFTER:
+        # What was sent before the limit was known says nothing about keeping to it.
+        kept_to = number > self._sent_before_limit
+        if kept_to and self._refused_among(_EASE_AMONG, number) >= _EASE_AFTER:
             self._slow_down(now)
         repeated = 2 * self._refused_among(_ROW, number) >= min(_ROW, number)
         if repeated:
@@ -315,6 +318,7 @@ class Pace:
         """Change the limits, also for those who wait already; None is no limit."""
         if (requests_per_minute, tokens_per_minute) != self._limits:
             self._limits = (requests_per_minute, tokens_per_minute)
+            self._sent_before_limit = self._requests_total
             self._apply_rates()
 
     def _apply_rates(self) -> None:
