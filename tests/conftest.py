@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.server import Server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 _SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -35,3 +41,10 @@ class FakeClock:
 def clock() -> FakeClock:
     """A clock that stands still."""
     return FakeClock()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    """A scripted server on a socket; what it answers is set by the test."""
+    async with Server() as started:
+        yield started

@@ -14,16 +14,9 @@ from tests.questions import write_suite
 from tests.server import Server, error, reply, right_reply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from tests.server import Act
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    async with Server() as started:
-        yield started
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,6 @@ from tests.questions import write_suite
 from tests.server import Server, completion, error, raw, reply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from m3ke_async.run import RunResult
@@ -205,12 +204,6 @@ def test_no_json_raises_and_a_reply_always_has_text_or_a_reason(choice: Any, usa
 
 
 # -- what a run makes of them --------------------------------------------------------------
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    async with Server() as started:
-        yield started
 
 
 @pytest.fixture(autouse=True)

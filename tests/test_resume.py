@@ -51,17 +51,11 @@ from tests.server import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
     from m3ke_async.request import ChatRequest, Reply
     from m3ke_async.run import RunResult
     from tests.server import Act, Seen
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    async with Server() as started:
-        yield started
 
 
 @pytest.fixture(autouse=True)

@@ -39,17 +39,10 @@ from tests.server import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from m3ke_async.run import RunResult
     from tests.server import Act
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    async with Server() as started:
-        yield started
 
 
 @pytest.fixture(autouse=True)

@@ -36,12 +36,6 @@ if TYPE_CHECKING:
 KEY = "sk-test-SENTINEL-0123456789"
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    async with Server() as started:
-        yield started
-
-
 @asynccontextmanager
 async def connected(
     server: Server, *, key: str | None = None, connections: int = 4, provider: str = "custom", url: str = ""
