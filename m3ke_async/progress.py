@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias
 from m3ke_async.text import printable
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import AsyncIterator, Callable
 
+    from m3ke_async.request import Outcome
     from m3ke_async.tally import Tally
 
 #: Seconds between two looks at the tally, on a terminal and elsewhere.
@@ -26,7 +28,7 @@ _LIVE_SECONDS, _PLAIN_SECONDS = 0.25, 1.0
 _PLAIN_SHARE, _PLAIN_QUIET = 0.05, 30.0
 
 
-def describe(tally: Tally, seconds: float, next_try: float | None) -> str:
+def describe(tally: Tally, seconds: float, recent: Counter[Outcome], next_try: float | None) -> str:
     """The state on one line.
 
     The rate and the time left are those of the questions that are asked now: stored
@@ -38,7 +40,9 @@ def describe(tally: Tally, seconds: float, next_try: float | None) -> str:
     if tally.stored:
         parts.append(f"{tally.stored:,} stored")
     parts.append(f"{rate:.1f}/s")
-    parts += [f"{count:,} {outcome}" for outcome, count in sorted(tally.outcomes.items()) if count]
+    if recent:
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(recent.items()))
+        parts.append(f"last {recent.total()}: {counts}")
     if tally.failed:
         parts.append(f"{tally.failed:,} failed")
     ledger = tally.ledger
@@ -74,7 +78,9 @@ class Silent:
         """Say nothing."""
 
     @asynccontextmanager
-    async def watch(self, tally: Tally, next_try: Callable[[], float | None]) -> AsyncIterator[None]:
+    async def watch(
+        self, tally: Tally, recent: Callable[[], Counter[Outcome]], next_try: Callable[[], float | None]
+    ) -> AsyncIterator[None]:
         """Show nothing."""
         yield
 
@@ -94,7 +100,9 @@ class Plain:
     warn = say
 
     @asynccontextmanager
-    async def watch(self, tally: Tally, next_try: Callable[[], float | None]) -> AsyncIterator[None]:
+    async def watch(
+        self, tally: Tally, recent: Callable[[], Counter[Outcome]], next_try: Callable[[], float | None]
+    ) -> AsyncIterator[None]:
         """Write a line now and then, and one at the end."""
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -107,7 +115,7 @@ class Plain:
                 step = max(1, int(tally.total * _PLAIN_SHARE))
                 if (tally.done - shown >= step and now - spoke >= 2.0) or now - spoke >= _PLAIN_QUIET:
                     shown, spoke = tally.done, now
-                    self.say(describe(tally, now - started, next_try()))
+                    self.say(describe(tally, now - started, recent(), next_try()))
 
         task = asyncio.create_task(lines())
         try:
@@ -115,7 +123,7 @@ class Plain:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            self.say(describe(tally, loop.time() - started, None))
+            self.say(describe(tally, loop.time() - started, recent(), None))
 
 
 class Live:
@@ -139,7 +147,9 @@ class Live:
         self._console.print(Text(printable(line), style="yellow"), soft_wrap=True)
 
     @asynccontextmanager
-    async def watch(self, tally: Tally, next_try: Callable[[], float | None]) -> AsyncIterator[None]:
+    async def watch(
+        self, tally: Tally, recent: Callable[[], Counter[Outcome]], next_try: Callable[[], float | None]
+    ) -> AsyncIterator[None]:
         """Show a bar and the state below it."""
         from rich.live import Live as RichLive
         from rich.progress_bar import ProgressBar
@@ -152,7 +162,7 @@ class Live:
         def picture() -> Table:
             rows = Table.grid(expand=True)  # a bar alone does not end its line
             rows.add_row(ProgressBar(total=max(1, tally.total), completed=tally.done))
-            rows.add_row(Text(describe(tally, loop.time() - started, next_try())))
+            rows.add_row(Text(describe(tally, loop.time() - started, recent(), next_try())))
             return rows
 
         async def refresh(live: RichLive) -> None:

@@ -6,12 +6,10 @@ import asyncio
 import random
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from m3ke_async.choice import extract_choice
 from m3ke_async.interrupt import signals_stop
-from m3ke_async.progress import Silent
+from m3ke_async.recent import Recent
 from m3ke_async.results import choose
 from m3ke_async.tally import Ledger, Tally
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from m3ke_async.engine import Engine
     from m3ke_async.evaluation import Evaluation
     from m3ke_async.progress import Display
-    from m3ke_async.request import Reply
     from m3ke_async.rundir import RunDir
     from m3ke_async.serve import LocalServer
     from m3ke_async.store import ReplyStore
@@ -82,8 +79,7 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
         tally.stored = tally.total
         tally.dropped_shots = session.earlier["counts"].get("dropped_shots", 0)
         return
-    if not isinstance(display, Silent):
-        extract_choice("答案是A")  # its patterns are compiled now, and not while replies come in
+    recent = Recent(lambda ask, reply: choose(ask.question, reply, settings.policy).outcome)
     rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
     async with AsyncExitStack() as stack:
         endpoints, server = await connect(
@@ -111,14 +107,14 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
                 secrets=target.secrets,
             ),
             tally=tally,
-            on_reply=_ignore if isinstance(display, Silent) else partial(_count, tally, settings.policy),
+            on_reply=recent.add,
             warn=display.warn,
         )
         if server is not None:
             watch = asyncio.create_task(_stop_with(server, engine))
             stack.callback(watch.cancel)
         with signals_stop(engine, display, tally) if signals else nullcontext():
-            async with display.watch(tally, lambda: engine.next_try):
+            async with display.watch(tally, recent.outcomes, lambda: engine.next_try):
                 await engine.run()
 
 
@@ -135,14 +131,6 @@ def _owes(session: Session, store: ReplyStore) -> bool:
 async def _stop_with(server: LocalServer, engine: Engine) -> None:
     """Stop the run when its server ends by itself."""
     engine.stop(await server.ended())
-
-
-def _ignore(ask: Ask, reply: Reply) -> None:
-    """Nobody looks at the outcomes before the results are written."""
-
-
-def _count(tally: Tally, policy: str, ask: Ask, reply: Reply) -> None:
-    tally.outcomes[choose(ask.question, reply, policy).outcome] += 1
 
 
 def _owed(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from m3ke_async.request import Outcome, Reply
+    from m3ke_async.request import Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,6 @@ class Tally:
         stored: questions whose reply was there already.
         answered: questions that got a reply now.
         failed: questions that ended without one.
-        outcomes: of replies, stored and new.
         failures: of the failed, by kind.
         waiting: questions that wait for another try.
         in_flight: requests under way.
@@ -125,7 +124,6 @@ class Tally:
     stored: int = 0
     answered: int = 0
     failed: int = 0
-    outcomes: Counter[Outcome] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     waiting: int = 0
     in_flight: int = 0

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from m3ke_async.progress import Display
 
+NOTHING: Counter[Outcome] = Counter()
+
 _COLOUR = re.compile(r"\x1b\[[\d;]*3\d[\d;]*m")
 _CONTROL = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 
@@ -51,10 +53,12 @@ def watch(
 
     def evenly(tally: Tally, share: float) -> None:
         tally.answered = round(total * share)
-        tally.outcomes = Counter({Outcome.ANSWERED: tally.answered})
+
+    def recent() -> Counter[Outcome]:
+        return Counter({Outcome.ANSWERED: min(100, tally.answered)})
 
     async def main() -> None:
-        async with display.watch(tally, lambda: None):
+        async with display.watch(tally, recent, lambda: None):
             for second in range(1, round(seconds) + 1):
                 await asyncio.sleep(1)
                 (step or evenly)(tally, second / seconds)
@@ -66,7 +70,7 @@ def watch(
 
 
 def test_the_line_says_what_there_is_to_say_and_no_more() -> None:
-    assert describe(Tally(total=2000), 0.0, None) == "0 of 2,000 · 0.0/s"
+    assert describe(Tally(total=2000), 0.0, NOTHING, None) == "0 of 2,000 · 0.0/s"
 
 
 def test_the_line_has_rate_outcomes_tokens_retries_the_next_wait_and_the_time_left() -> None:
@@ -75,24 +79,24 @@ def test_the_line_has_rate_outcomes_tokens_retries_the_next_wait_and_the_time_le
         stored=500,
         answered=290,
         failed=10,
-        outcomes=Counter({Outcome.ANSWERED: 280, Outcome.UNPARSED: 10}),
         waiting=3,
         ledger=Ledger(prompt_tokens=12345, completion_tokens=678, retries=Counter(timeout=4, rate_limit=5)),
     )
-    assert describe(tally, 60.0, 12.4) == (
-        "800 of 2,000 · 500 stored · 5.0/s · 280 answered · 10 unparsed · 10 failed · "
+    recent = Counter({Outcome.UNPARSED: 10, Outcome.ANSWERED: 90})
+    assert describe(tally, 60.0, recent, 12.4) == (
+        "800 of 2,000 · 500 stored · 5.0/s · last 100: 90 answered, 10 unparsed · 10 failed · "
         "12,345+678 tokens · 9 retries · 3 waiting, next in 12 s · 4 min left"
     )
 
 
 def test_stored_replies_do_not_make_the_rate_look_better() -> None:
-    assert describe(Tally(total=2000, stored=1990), 10.0, None).endswith("1,990 stored · 0.0/s")
+    assert describe(Tally(total=2000, stored=1990), 10.0, NOTHING, None).endswith("1,990 stored · 0.0/s")
 
 
 def test_no_time_is_foretold_from_nothing() -> None:
-    assert "left" not in describe(Tally(total=100, answered=2), 5.0, None)
-    assert "left" not in describe(Tally(total=100, answered=50), 0.0, None)
-    assert "left" not in describe(Tally(total=100, answered=100), 5.0, None)
+    assert "left" not in describe(Tally(total=100, answered=2), 5.0, NOTHING, None)
+    assert "left" not in describe(Tally(total=100, answered=50), 0.0, NOTHING, None)
+    assert "left" not in describe(Tally(total=100, answered=100), 5.0, NOTHING, None)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +173,7 @@ def test_the_last_line_comes_when_the_run_breaks_off() -> None:
     text = stream()
 
     async def main() -> None:
-        async with Plain(text).watch(Tally(total=5), lambda: None):
+        async with Plain(text).watch(Tally(total=5), Counter, lambda: None):
             raise KeyError
 
     with pytest.raises(KeyError):
