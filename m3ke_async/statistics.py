@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from math import sqrt
 from typing import TYPE_CHECKING, Any, Self
 
+from m3ke_async.intervals import over_tasks, wilson
 from m3ke_async.request import Outcome
 from m3ke_async.suite import LETTERS, Cluster, Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-#: The normal distribution's 97.5 % point, for two-sided 95 %.
-_Z95 = 1.959963984540054
-
-
-def wilson(correct: int, n: int, z: float = _Z95) -> tuple[float, float]:
-    """Wilson's score interval for `correct` of `n`, as shares from 0 to 1.
-
-    Unlike the textbook interval it never leaves 0 to 1 and has a width at 0 of n and n of n.
-    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference,
-    Journal of the American Statistical Association 22 (1927).
-
-    Raises:
-        ValueError: where not 0 <= correct <= n, or n is 0.
-    """
-    if n < 1 or not 0 <= correct <= n:
-        raise ValueError(f"no interval for {correct} of {n}")
-    share, square = correct / n, z * z
-    centre = (share + square / (2 * n)) / (1 + square / n)
-    half = z / (1 + square / n) * sqrt(share * (1 - share) / n + square / (4 * n * n))
-    # At the ends the formula gives exactly 0 and 1; rounding would miss them by a hair.
-    low = 0.0 if correct == 0 else centre - half
-    high = 1.0 if correct == n else centre + half
-    return low, high
+    from m3ke_async.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +76,12 @@ class Counts:
         return self.correct / self.labelled_answered if self.labelled_answered else None
 
     @property
-    def interval(self) -> tuple[float, float] | None:
+    def interval(self) -> Interval | None:
         """Wilson's 95 % interval around `accuracy`."""
         return wilson(self.correct, self.labelled) if self.labelled else None
 
     @property
-    def bounds(self) -> tuple[float, float] | None:
+    def bounds(self) -> Interval | None:
         """Accuracy if every unanswered or missing labelled question were wrong, and if it were right."""
         if not self.labelled:
             return None
@@ -189,6 +167,7 @@ class Average:
         covered: names of the groups in it.
         absent: names of the groups that belong in it and have no accuracy.
         partial: whether any question of the suite is not in it.
+        interval: 95 %, over tasks (`intervals.over_tasks`); None where the tasks do not tell one.
     """
 
     value: float | None
@@ -196,6 +175,7 @@ class Average:
     covered: tuple[str, ...]
     absent: tuple[str, ...]
     partial: bool
+    interval: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +197,7 @@ class Averages:
     over_clusters_task_mean: Average
 
 
-def averages(total: GroupScore, tasks: Iterable[TaskScore], clusters: Sequence[GroupScore]) -> Averages:
+def averages(total: GroupScore, tasks: Sequence[TaskScore], clusters: Sequence[GroupScore]) -> Averages:
     """The four averages; partial where a question of the suite, or one of the four clusters, is not in it."""
     partial = total.labelled < total.size
     task_names = _split_names((task.name, task.accuracy) for task in tasks)
@@ -225,16 +205,23 @@ def averages(total: GroupScore, tasks: Iterable[TaskScore], clusters: Sequence[G
     covered, absent = _split_names(
         (name, found[name].accuracy if name in found else None) for name in Cluster
     )
-    partial_clusters = partial or bool(absent)
+    scored = [task for task in tasks if task.labelled]
+    counts = [[(task.correct, task.labelled) for task in scored if task.cluster == name] for name in covered]
+    together = [[count for group in counts for count in group]]
 
-    def over_clusters(values: list[float | None]) -> Average:
-        return Average(_mean(values), len(covered), covered, absent, partial_clusters)
+    def over_clusters(values: list[float | None], *, pooled: bool) -> Average:
+        interval = over_tasks(counts, pooled=pooled)
+        return Average(_mean(values), len(covered), covered, absent, partial or bool(absent), interval)
 
     return Averages(
-        over_questions=Average(total.accuracy, total.labelled, *task_names, partial),
-        over_tasks=Average(total.task_mean, total.tasks_scored, *task_names, partial),
-        over_clusters_pooled=over_clusters([group.accuracy for group in clusters]),
-        over_clusters_task_mean=over_clusters([group.task_mean for group in clusters]),
+        over_questions=Average(
+            total.accuracy, total.labelled, *task_names, partial, over_tasks(together, pooled=True)
+        ),
+        over_tasks=Average(
+            total.task_mean, total.tasks_scored, *task_names, partial, over_tasks(together, pooled=False)
+        ),
+        over_clusters_pooled=over_clusters([group.accuracy for group in clusters], pooled=True),
+        over_clusters_task_mean=over_clusters([group.task_mean for group in clusters], pooled=False),
     )
 
 

@@ -94,6 +94,21 @@ def test_both_ways_to_build_m3kes_average_are_named() -> None:
     assert "partial" not in text
 
 
+def test_where_there_are_enough_tasks_the_averages_have_intervals_over_them() -> None:
+    tasks = [make_task(f"T{number}", cluster, size=4) for cluster in Cluster for number in range(3)]
+    lines = [
+        line
+        for number, task in enumerate(tasks)
+        for line in answers(task, right=number % 3, wrong=4 - number % 3)
+    ]
+    told = [line for line in summary_lines(score(tasks, lines, split=Split.DEV)) if "other tasks" in line]
+    # shares 0, 0.25, 0.5 in each cluster: s² = 1/16, so the variance is 1/16/3/4; t on 8 is 2.306
+    assert told == [
+        "With other tasks, 95 %: questions 11.5-38.5 %, tasks 11.5-38.5 %, M3KE's Average 8.4-41.6 %"
+    ]
+    assert not any("other tasks" in line for line in summary_lines(dev_run()))
+
+
 def test_tokens_with_their_cached_share_and_time_are_told() -> None:
     lines = summary_lines(dev_run())
     assert "Tokens: 8,000 in (25 % cached), 160 out" in lines

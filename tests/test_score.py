@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from m3ke_async.answer import Answer, read_answers
 from m3ke_async.errors import DataError
+from m3ke_async.intervals import over_tasks, wilson
 from m3ke_async.request import Outcome, Usage, dump_json
 from m3ke_async.score import Scores, score
-from m3ke_async.statistics import wilson
 from m3ke_async.suite import Cluster, Level, Split
 from tests.scoring import answer, answers, make_task
 
@@ -21,40 +21,6 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
     from pathlib import Path
-
-# Wilson's interval
-
-
-@pytest.mark.parametrize(
-    ("correct", "n", "low", "high"),
-    [
-        # R. G. Newcombe, Statistics in Medicine 17 (1998), table I, method 3
-        (81, 263, 0.2553, 0.3662),
-        (15, 148, 0.0624, 0.1605),
-        (0, 20, 0.0, 0.1611),
-        (1, 29, 0.0061, 0.1718),
-        # by hand with z² = 3.8415: n of n has the lower end n / (n + z²)
-        (20, 20, 20 / 23.8415, 1.0),
-        (1, 1, 1 / 4.8415, 1.0),
-    ],
-)
-def test_wilson_agrees_with_published_values(correct: int, n: int, low: float, high: float) -> None:
-    assert wilson(correct, n) == pytest.approx((low, high), abs=5e-5)
-
-
-@given(st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_wilson_brackets_the_share_inside_0_to_1(counts: tuple[int, int]) -> None:
-    correct, n = counts
-    low, high = wilson(correct, n)
-    assert 0 <= low <= correct / n <= high <= 1
-    assert low < high
-
-
-@pytest.mark.parametrize(("correct", "n"), [(0, 0), (2, 1), (-1, 5)])
-def test_wilson_refuses_impossible_counts(correct: int, n: int) -> None:
-    with pytest.raises(ValueError, match="no interval"):
-        wilson(correct, n)
-
 
 # One group
 
@@ -179,6 +145,24 @@ def test_all_four_clusters_make_the_average_whole() -> None:
     assert not found.over_clusters_pooled.partial
     assert (found.over_clusters_pooled.value, found.over_clusters_pooled.n) == (0.5, 4)
     assert found.over_clusters_pooled.absent == ()
+
+
+def test_the_averages_have_intervals_over_tasks_of_their_own() -> None:
+    counts = {Cluster.ARTS: [(1, 10), (5, 10), (6, 30)], Cluster.SOCIAL: [(9, 10), (3, 5), (2, 4), (1, 3)]}
+    pairs = [
+        (make_task(f"T{number}", cluster, size=n), correct, n)
+        for cluster, group in counts.items()
+        for number, (correct, n) in enumerate(group)
+    ]
+    lines = [line for task, correct, n in pairs for line in answers(task, right=correct, wrong=n - correct)]
+    found = score([task for task, _, _ in pairs], lines, split=Split.DEV).averages
+    groups = list(counts.values())
+    everything = [[count for group in groups for count in group]]
+    assert found.over_questions.interval == over_tasks(everything, pooled=True)
+    assert found.over_tasks.interval == over_tasks(everything, pooled=False)
+    assert found.over_clusters_pooled.interval == over_tasks(groups, pooled=True)
+    assert found.over_clusters_task_mean.interval == over_tasks(groups, pooled=False)
+    assert len({found.over_questions.interval, found.over_clusters_task_mean.interval, None}) == 3
 
 
 def test_a_limit_makes_the_averages_partial_but_not_the_result_incomplete() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from m3ke_async.report.grid import number, percent, points, print_grid, ranged, say
 from m3ke_async.request import Outcome
 from m3ke_async.suite import LETTERS, Cluster, Split
-from m3ke_async.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from m3ke_async.published import PublishedRow, PublishedTable
     from m3ke_async.score import Scores
-    from m3ke_async.statistics import Average, Counts, GroupScore
+    from m3ke_async.statistics import Average, Averages, Counts, GroupScore
 
 #: Four options.
 _CHANCE = 0.25
@@ -25,9 +25,6 @@ _ENOUGH_LETTERS = 20
 _MANY_TRUNCATED = 0.05
 #: Below this half width of the interval, in points, the number of questions needs no remark.
 _WIDE = 1.5
-
-#: Columns that the names in a table need; longer ones are folded.
-_LEAST_NAME = 16
 
 _CLUSTER_HEADINGS = {
     Cluster.ARTS: "Arts",
@@ -57,13 +54,13 @@ def render(
         tasks: whether to add a row for every task that was asked.
     """
     for line in settings_lines:
-        _say(console, line)
-    _say(console, "")
+        say(console, line)
+    say(console, "")
     for line in _facts(scores):
-        _say(console, line)
+        say(console, line)
     _by_group(console, "By cluster", {group.name: group for group in scores.clusters.values()})
     if legend := _legend(scores.total):
-        _say(console, legend)
+        say(console, legend)
     if published is not None:
         _beside_published(console, scores, published, shots)
     _by_group(console, "By level", {group.name: group for group in scores.levels.values()})
@@ -71,9 +68,9 @@ def render(
         _by_group(
             console, "By task", {f"{task.subject}, {task.level}": task for task in scores.tasks.values()}
         )
-    _say(console, "")
+    say(console, "")
     for line in _remarks(scores, shots):
-        _say(console, line, style="yellow")
+        say(console, line, style="yellow")
 
 
 def summary_lines(scores: Scores, *, shots: int = 0) -> list[str]:
@@ -95,7 +92,7 @@ def _facts(scores: Scores) -> list[str]:
     if usage.prompt_tokens is not None or usage.completion_tokens is not None:
         cached = "" if usage.cached_share is None else f" ({100 * usage.cached_share:.0f} % cached)"
         lines.append(
-            f"Tokens: {_number(usage.prompt_tokens)} in{cached}, {_number(usage.completion_tokens)} out"
+            f"Tokens: {number(usage.prompt_tokens)} in{cached}, {number(usage.completion_tokens)} out"
         )
     if usage.latency_mean is not None:
         lines.append(f"Time: {usage.latency_mean:.2f} s a reply")
@@ -106,23 +103,39 @@ def _accuracy(scores: Scores) -> list[str]:
     total, found = scores.total, scores.averages
     if total.interval is None or total.bounds is None:
         return []
-    low, high = map(_percent, total.interval)
-    worst, best = map(_percent, total.bounds)
+    low, high = map(percent, total.interval)
+    worst, best = map(percent, total.bounds)
     questions, tasks = _average(found.over_questions, "question"), _average(found.over_tasks, "task")
     pooled = _average(found.over_clusters_pooled, "cluster")
     means = _average(found.over_clusters_task_mean, "cluster")
-    accuracy, answered = _percent(total.accuracy), _percent(total.accuracy_answered)
+    accuracy, answered = percent(total.accuracy), percent(total.accuracy_answered)
     return [
         f"Accuracy {accuracy} of {total.labelled:,} labelled questions, 95 % interval {low} to {high}",
         f"Bounds: {worst} if all unanswered were wrong, {best} if all were right; {answered} of the answered",
         f"Average over questions {questions}, over tasks {tasks}",
         f"M3KE's Average (mean of four clusters): {pooled}, questions pooled; {means}, means of tasks",
+        *_intervals_over_tasks(found),
     ]
+
+
+def _intervals_over_tasks(found: Averages) -> list[str]:
+    """How far the averages would move with other tasks, where that can be told."""
+    named = {
+        "questions": found.over_questions,
+        "tasks": found.over_tasks,
+        "M3KE's Average": found.over_clusters_pooled,
+    }
+    told = [
+        f"{name} {ranged(average.interval)} %"
+        for name, average in named.items()
+        if average.interval is not None
+    ]
+    return [f"With other tasks, 95 %: {', '.join(told)}"] if told else []
 
 
 def _average(average: Average, unit: str) -> str:
     partial = ", partial" if average.partial else ""
-    return f"{_percent(average.value)} ({average.n:,} {unit}{'' if average.n == 1 else 's'}{partial})"
+    return f"{percent(average.value)} ({average.n:,} {unit}{'' if average.n == 1 else 's'}{partial})"
 
 
 def _remarks(scores: Scores, shots: int) -> list[str]:
@@ -208,7 +221,7 @@ def _by_group(console: Console, title: str, groups: Mapping[str, Counts]) -> Non
         return
     columns = _group_columns(list(asked.values()))
     rows = [(name, *(column.cells[index] for column in columns)) for index, name in enumerate(asked)]
-    _print_grid(console, title, ("", *(column.heading for column in columns)), rows)
+    print_grid(console, title, ("", *(column.heading for column in columns)), rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +238,8 @@ def _group_columns(groups: Sequence[Counts]) -> list[_Column]:
         n = _Column("n", [f"{group.labelled:,}" for group in groups])
         columns = [n] if n.cells == asked.cells else [asked, n]
         columns += [
-            _Column("acc.%", [_points(group.accuracy) for group in groups]),
-            _Column("interval", [_range(group.interval) for group in groups]),
+            _Column("acc.%", [points(group.accuracy) for group in groups]),
+            _Column("interval", [ranged(group.interval) for group in groups]),
         ]
     columns += [_Column(letter, [str(group.letters[letter]) for group in groups]) for letter in LETTERS]
     counts = [_without_letter(group) for group in groups]
@@ -258,13 +271,13 @@ def _beside_published(console: Console, scores: Scores, published: PublishedTabl
     title = f"Beside the {published.shots}-shot results of {source}, in %"
     if shots != published.shots:
         title += f" (this run: {shots}-shot)"
-    _print_grid(console, title, ("", *_CLUSTER_HEADINGS.values(), "Average"), rows)
+    print_grid(console, title, ("", *_CLUSTER_HEADINGS.values(), "Average"), rows)
 
 
 def _published_row(
     name: str, shares: Mapping[Cluster, float | None], average: float | None
 ) -> tuple[str, ...]:
-    return (name, *(_points(shares.get(cluster)) for cluster in Cluster), _points(average))
+    return (name, *(points(shares.get(cluster)) for cluster in Cluster), points(average))
 
 
 def _neighbours(published: PublishedTable, own: float) -> list[PublishedRow]:
@@ -274,42 +287,6 @@ def _neighbours(published: PublishedTable, own: float) -> list[PublishedRow]:
     return sorted(shown, key=lambda row: row.average, reverse=True)
 
 
-def _print_grid(console: Console, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table with the first column on the left; a list of its rows where the console is too narrow."""
-    from rich.cells import cell_len
-    from rich.table import Table
-    from rich.text import Text
-
-    headings = [_safe(heading, console) for heading in headings]
-    rows = [[_safe(cell, console) for cell in row] for row in rows]
-    _say(console, "")
-    _say(console, title, style="bold")
-    widths = [max(map(cell_len, column)) for column in zip(headings, *rows, strict=True)]
-    if min(widths[0], _LEAST_NAME) + sum(1 + width for width in widths[1:]) > console.width:
-        for name, *cells in rows:
-            _say(console, name)
-            named = (f"{heading} {cell}" for heading, cell in zip(headings[1:], cells, strict=True))
-            _say(console, f"  {', '.join(named)}")
-        return
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for number, heading in enumerate(headings):
-        table.add_column(Text(heading), justify="right" if number else "left", no_wrap=number > 0)
-    for row in rows:
-        table.add_row(*(Text(cell, overflow="fold") for cell in row))
-    console.print(table)
-
-
-def _say(console: Console, line: str, style: str = "") -> None:
-    from rich.text import Text
-
-    console.print(Text(_safe(line, console), style=style, overflow="fold"))
-
-
-def _safe(text: str, console: Console) -> str:
-    """Nothing that steers a terminal, and nothing that its encoding cannot hold."""
-    return printable(text).encode(console.encoding, "backslashreplace").decode(console.encoding)
-
-
 # Numbers
 
 
@@ -317,19 +294,3 @@ def _without_letter(group: Counts) -> dict[str, int]:
     """Counts of every outcome but answered, and of the missing, by name."""
     counts = {outcome.value: n for outcome, n in group.outcomes.items() if outcome is not Outcome.ANSWERED}
     return counts | {"missing": group.missing}
-
-
-def _percent(share: float | None) -> str:
-    return "none" if share is None else f"{100 * share:.1f} %"
-
-
-def _points(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f}"
-
-
-def _range(interval: tuple[float, float] | None) -> str:
-    return "-" if interval is None else f"{100 * interval[0]:.1f}-{100 * interval[1]:.1f}"
-
-
-def _number(tokens: int | None) -> str:
-    return "unknown" if tokens is None else f"{tokens:,}"
