@@ -29,7 +29,7 @@ from m3ke_async.suite import Question
 from m3ke_async.tally import Budget, Price, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pytest
 
@@ -50,7 +50,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("m3ke_async.retry.BACKOFF_START", 0.002)
     monkeypatch.setattr("m3ke_async.pace._HOLD", 0.002)
     monkeypatch.setattr("m3ke_async.pace._RAMP", 0.001)
-    monkeypatch.setattr("m3ke_async.engine._STORE_PAUSE", 0.002)
+    monkeypatch.setattr("m3ke_async.attempts._STORE_PAUSE", 0.002)
     monkeypatch.setattr("m3ke_async.connect._LOOK_PAUSE", 0.002)
 
 
@@ -139,6 +139,7 @@ class Bench:
     tally: Tally = field(default_factory=Tally)
     replies: dict[str, Reply] = field(default_factory=dict)
     warned: list[str] = field(default_factory=list)
+    on_reply: Callable[[Ask, Reply], None] | None = None
     endpoints: tuple[Endpoint, ...] = ()
     engine: Engine = field(init=False)
 
@@ -164,7 +165,7 @@ class Bench:
                 timeout=self.timeout, max_tokens=64, budget=self.budget, price=self.price, probe=self.probe
             ),
             tally=self.tally,
-            on_reply=self._on_reply,
+            on_reply=self.on_reply or self._keep,
             warn=self.warned.append,
         )
         return self.engine
@@ -176,7 +177,7 @@ class Bench:
     def _lane(self, task: Iterable[str]) -> Iterator[Ask | None]:
         return (make_ask(mark) for mark in task)
 
-    def _on_reply(self, ask: Ask, reply: Reply) -> None:
+    def _keep(self, ask: Ask, reply: Reply) -> None:
         self.replies[str(ask.question.id)] = reply
 
 

@@ -140,7 +140,7 @@ async def test_a_server_that_is_not_there_is_one_line_and_code_3(suite: Path, tm
 async def test_a_server_that_goes_away_ends_the_run_with_what_it_answered(
     suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("m3ke_async.engine._SILENCE", 0.05)
+    monkeypatch.setattr("m3ke_async.attempts._SILENCE", 0.05)
     monkeypatch.setattr("m3ke_async.breaker._ROW", 8)
     monkeypatch.setattr("m3ke_async.breaker._ROW_SECONDS", 0.02)
     monkeypatch.setattr("m3ke_async.breaker._PAUSE", 0.05)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from m3ke_async import engine as engine_module
-from m3ke_async.engine import GRACE, MAX_WAIT, Engine
+from m3ke_async.attempts import _STORE_TRIES, MAX_WAIT
+from m3ke_async.engine import _ROOM, GRACE
 from m3ke_async.errors import DataError, IncompleteError, StoppedError
 from m3ke_async.retry import RETRY_BUDGET
 from m3ke_async.store import ReplyStore, StoreError
@@ -74,22 +74,14 @@ def test_every_question_is_asked_once_and_gets_its_own_reply(store: ReplyStore, 
 
 
 def test_a_reply_is_in_the_store_before_it_is_counted(store: ReplyStore, wire: Wire) -> None:
-    asking = bench(store, wire, marks(1, 9))
-    engine = asking.build()
     stored: list[bool] = []
 
     def on_reply(ask: object, reply: Reply) -> None:
         with ReplyStore(store.path) as other:  # another reader sees it: it is committed
             stored.append(other.get(make_ask(f"Q0-{len(stored)}").request.key) == reply)
 
-    engine._on_reply = on_reply
-    asking.concurrency = 1
-    fake_time.run(_run(engine))
+    run(bench(store, wire, marks(1, 9), concurrency=1, on_reply=on_reply))
     assert stored == [True] * 9
-
-
-async def _run(engine: Engine) -> None:
-    await engine.run()
 
 
 def test_the_reply_tells_its_attempts_and_the_latency_of_the_one_that_succeeded(
@@ -296,7 +288,7 @@ def test_new_questions_are_not_begun_while_many_wait_for_another_try(store: Repl
     wire.on_request = lambda seen: touched.add(seen.mark) if seen.at < fake_time.START + 99 else None
     with pytest.raises(IncompleteError):
         run(asking)
-    assert len(touched) <= engine_module._ROOM + 4
+    assert len(touched) <= _ROOM + 4
 
 
 def test_what_was_refused_takes_no_tokens_from_the_pace(store: ReplyStore, wire: Wire) -> None:
@@ -731,7 +723,6 @@ def test_a_mistake_in_one_worker_is_raised_and_the_replies_of_the_others_are_kep
     store: ReplyStore, wire: Wire
 ) -> None:
     wire.default = slow
-    asking = bench(store, wire, marks(1, 50))
     count = 0
 
     def on_reply(ask: object, reply: Reply) -> None:
@@ -740,13 +731,8 @@ def test_a_mistake_in_one_worker_is_raised_and_the_replies_of_the_others_are_kep
         if count == 3:
             raise BrokenError
 
-    async def main() -> None:
-        engine = asking.build()
-        engine._on_reply = on_reply
-        await engine.run()
-
     with pytest.raises(BrokenError):
-        fake_time.run(main())
+        run(bench(store, wire, marks(1, 50), on_reply=on_reply))
     assert len(wire.seen) <= 2 * 8
     assert all(store.get(make_ask(seen.mark).request.key) for seen in wire.seen)
 
@@ -839,7 +825,7 @@ def test_replies_are_written_as_long_as_tries_are_left_though_the_grace_is_over(
     store: ReplyStore, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asking = bench(store, wire, marks(1, 1), timeout=10.0)
-    FullDisk(store, monkeypatch, times=engine_module._STORE_TRIES - 1)
+    FullDisk(store, monkeypatch, times=_STORE_TRIES - 1)
     with pytest.raises(IncompleteError):
         run(asking)
     assert store.get(make_ask("Q0-0").request.key) is not None

@@ -1,0 +1,424 @@
+"""What becomes of one question that is sent once: a reply that is kept, another try, or the end of it.
+
+admit (pace) -> ask (transport) -> parse (wire) -> keep (store)
+-> decide (faults) -> again | give up | stop
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from m3ke_async.breaker import State
+from m3ke_async.errors import IncompleteError, StoppedError
+from m3ke_async.faults import Action, Decision, decide
+from m3ke_async.rate_headers import observed_limits
+from m3ke_async.request import FILTERED, Reply
+from m3ke_async.rules import Kind
+from m3ke_async.scrub import scrub_all
+from m3ke_async.store import Failure, StoreError
+from m3ke_async.wire.chat import parse, usage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from m3ke_async.backlog import Ask, Backlog, Job
+    from m3ke_async.endpoint import Endpoint
+    from m3ke_async.engine import EngineSettings
+    from m3ke_async.pace import Reservation
+    from m3ke_async.providers import Profile
+    from m3ke_async.request import ChatRequest
+    from m3ke_async.retry import RetryPolicy
+    from m3ke_async.store import ReplyStore
+    from m3ke_async.tally import Tally
+    from m3ke_async.wire.transport import Response
+
+    class Course(Protocol):
+        """The run as a whole, as far as one question concerns it."""
+
+        @property
+        def stopping(self) -> bool:
+            """Whether nothing more is to be sent."""
+
+        def stop(self, reason: BaseException) -> None:
+            """Start nothing more."""
+
+        def check_budget(self) -> bool:
+            """Stop the run when its budget is used up; whether it is."""
+
+        def give_place(self, task: asyncio.Task[None], job: Job, endpoint: Endpoint) -> None:
+            """Let another worker have the place of one whose attempt is overdue."""
+
+
+#: A provider that asks for a longer wait than this many seconds stops the run, resumably.
+MAX_WAIT = 600.0
+
+#: Seconds that the reply to an overdue attempt may still come before it is asked again.
+LATE = 60.0
+
+#: Seconds without any reply after which failures end the run instead of the questions.
+_SILENCE = 300.0
+
+#: Of the first so many answers, more than this share without text stops the run.
+_BLANK_WINDOW, _BLANK_SHARE = 50, 0.2
+
+#: So many refused questions in a row are not about the questions.
+_REFUSED_ROW = 5
+
+#: What some providers say of one question, and others of every one.
+_OFTEN_OF_ONE = frozenset({Kind.BAD_PARAMETER, Kind.FORBIDDEN, Kind.WEB_PAGE, Kind.WRONG_ADDRESS})
+
+#: Refusals before anything was computed.
+_COST_NOTHING = frozenset({Kind.BAD_PARAMETER, Kind.BAD_REQUEST, Kind.FORBIDDEN, Kind.TOO_LONG})
+
+#: Bytes of a raw body that are kept with a failure.
+_KEPT_BODY = 16 * 1024
+
+#: Seconds between tries to write a reply that the disk did not take, and their number.
+_STORE_PAUSE, _STORE_TRIES = 1.0, 60
+
+
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """A question that is sent once.
+
+    Attributes:
+        overdue: whether its worker's place was given away, and only a late reply is waited for.
+    """
+
+    job: Job
+    endpoint: Endpoint
+    reservation: Reservation
+    sent: float
+    overdue: bool = False
+
+
+class Attempts:
+    """Sends questions, and carries out what follows from the answers.
+
+    Args:
+        course: the run.
+        backlog: takes back what must be asked again.
+        endpoints: all of them, since a question may go to another one the next time.
+        store: keeps replies and failures.
+        retry: decides on further tries.
+        profile: of the provider.
+        settings: bounds.
+        tally: counts.
+        on_reply: is told of every reply after it is stored.
+        warn: is told, in one line, of what the user should know now.
+    """
+
+    def __init__(
+        self,
+        *,
+        course: Course,
+        backlog: Backlog,
+        endpoints: tuple[Endpoint, ...],
+        store: ReplyStore,
+        retry: RetryPolicy,
+        profile: Profile,
+        settings: EngineSettings,
+        tally: Tally,
+        on_reply: Callable[[Ask, Reply], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._course, self._backlog, self._endpoints = course, backlog, endpoints
+        self._store, self._retry, self._profile = store, retry, profile
+        self._settings, self._tally, self._on_reply, self._warn = settings, tally, on_reply, warn
+        self._admitting: dict[asyncio.Task[None], Endpoint] = {}
+        self._moved: set[asyncio.Task[None]] = set()
+        self._keeping: set[asyncio.Task[None]] = set()
+        self._answers = self._blanks = self._refused = 0
+
+    def begin(self) -> None:
+        """The run begins, in the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._last_reply = self._loop.time()
+
+    @property
+    def admitting(self) -> set[asyncio.Task[None]]:
+        """Workers that wait for leave to send."""
+        return set(self._admitting)
+
+    @property
+    def keeping(self) -> set[asyncio.Task[None]]:
+        """Workers that hold a reply which the disk has not taken yet."""
+        return self._keeping
+
+    async def ask(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> None:
+        """Send a question once, and settle what comes back."""
+        request = job.ask.request
+        reservation = await self._admit(job, endpoint, task)
+        if reservation is None:
+            return
+        if job.late is not None:
+            job.late.cancel()
+            job.late = None
+        attempt = _Attempt(job, endpoint, reservation, self._loop.time())
+        job.attempts += 1
+        job.first_sent = job.first_sent or attempt.sent
+        self._tally.ledger.requests += 1
+        self._tally.in_flight += 1
+        deadline = self._loop.call_later(self._settings.timeout, self._on_deadline, attempt, task)
+        response: Response | None = None
+        error: Exception | None = None
+        try:
+            response = await endpoint.transport.ask(request.body, fresh=job.attempts > 1)
+        except Exception as caught:  # whatever it is, `decide` says what follows
+            error = caught
+        finally:
+            deadline.cancel()
+            self._tally.in_flight -= 1
+        found = parse(response.body, self._profile) if response is not None and response.is_success else None
+        if response is not None:
+            endpoint.pace.observe(observed_limits(self._profile, response.headers), reservation)
+        if isinstance(found, Reply):
+            if not attempt.overdue:
+                endpoint.answered(self._loop.time(), self._loop.time() - attempt.sent)
+            elif job.late is not task:
+                return  # too late: it was asked again, or given up
+            await self._keep(attempt, found)
+        elif not attempt.overdue:
+            await self._settle(attempt, response, error)
+
+    async def _admit(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> Reservation | None:
+        """Leave to send a question; None when it is not to be sent here and now."""
+        self._admitting[task] = endpoint
+        try:
+            reservation = await endpoint.pace.admit(job.ask.request.prompt_chars, self._settings.max_tokens)
+        except asyncio.CancelledError:
+            if task not in self._moved:
+                raise
+            self._moved.discard(task)
+            task.uncancel()
+            self._backlog.again(job, self._loop.time())  # another endpoint takes it
+            return None
+        finally:
+            del self._admitting[task]
+        if self._course.stopping or job.closed or self._course.check_budget():
+            reservation.refund()  # closed: its late reply came meanwhile
+            return None
+        return reservation
+
+    def _on_deadline(self, attempt: _Attempt, task: asyncio.Task[None]) -> None:
+        """Give an overdue worker's place away; it goes on waiting for a late reply.
+
+        The question waits as long again before it is sent a second time: what the server
+        has begun to compute is likely to come, and to be billed.
+        """
+        job, endpoint = attempt.job, attempt.endpoint
+        attempt.overdue = True
+        job.late = task
+        self._course.give_place(task, job, endpoint)
+        decision = decide(
+            self._profile, status=None, headers={}, body=b"", exception=TimeoutError(), now=time.time()
+        )
+        endpoint.refused(self._loop.time(), decision, attempt.reservation)
+        self._again(attempt, replace(decision, wait=min(LATE, self._settings.timeout)), b"")
+
+    async def _settle(self, attempt: _Attempt, response: Response | None, error: Exception | None) -> None:
+        """Carry out the decision on an answer that is no reply."""
+        now, endpoint = self._loop.time(), attempt.endpoint
+        body = b"" if response is None else response.body
+        decision = decide(
+            self._profile,
+            status=None if response is None else response.status,
+            headers={} if response is None else response.headers,
+            body=body,
+            exception=error,
+            now=time.time(),
+        )
+        decision = replace(decision, message=scrub_all(decision.message, self._settings.secrets))
+        if response is None or not response.is_success:
+            attempt.reservation.refund()  # else tokens were used, if for nothing
+        action = decision.action
+        if decision.kind in _OFTEN_OF_ONE and self._were_answered and self._refused < _REFUSED_ROW:
+            action = Action.FAIL_ITEM  # others were answered: it is about this question
+        match action:
+            case Action.RETRY:
+                endpoint.refused(now, decision, attempt.reservation)
+                self._move_off(endpoint, now)
+                self._again(attempt, decision, body)
+            case Action.RECORD_FILTERED:
+                endpoint.answered(now, now - attempt.sent)
+                await self._keep(attempt, Reply(text="", finish_reason=FILTERED))
+            case Action.FAIL_ITEM:
+                endpoint.answered(now, now - attempt.sent)
+                self._refuse(attempt, decision, body)
+            case Action.STOP_RUN:
+                self._stop_endpoint(attempt, decision)
+
+    def _move_off(self, endpoint: Endpoint, now: float) -> None:
+        """Let nobody wait for an endpoint that holds everybody back while another one does not."""
+        if endpoint.pace.is_held(now) and any(other.is_open(now) for other in self._endpoints):
+            for task, waited_for in self._admitting.items():
+                if waited_for is endpoint:
+                    self._moved.add(task)
+                    task.cancel()
+
+    async def _keep(self, attempt: _Attempt, reply: Reply) -> None:
+        """Store a reply, then count it."""
+        job, request = attempt.job, attempt.job.ask.request
+        latency = self._loop.time() - attempt.sent
+        reply = replace(reply, latency=latency, attempts=job.attempts, received_at=time.time())
+        if not await self._store_reply(request, reply):
+            self._give_up(job, None)
+            return
+        attempt.reservation.settle(reply.usage)
+        self._tally.ledger.add_reply(reply, estimate=self._estimate(attempt))
+        self._last_reply = self._loop.time()
+        self._refused = 0
+        for _ in range(self._close(job)):
+            self._tally.answered += 1
+            self._on_reply(job.ask, reply)
+        self._count_blank(blank=not reply.text.strip() and not reply.filtered)
+
+    async def _store_reply(self, request: ChatRequest, reply: Reply) -> bool:
+        """Write a reply, and try again for a while where the disk does not take it."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine that runs has a task
+        for left in reversed(range(_STORE_TRIES)):
+            try:
+                self._store.put(request, reply, replace=self._settings.replace)
+                break
+            except StoreError as error:
+                self._keeping.add(task)
+                self._course.stop(IncompleteError(f"{error}; make room, then run the command again"))
+                if not left:
+                    self._keeping.discard(task)
+                    return False
+                self._warn(f"{error}; a reply waits in memory, and writing it is tried again")
+                await asyncio.sleep(_STORE_PAUSE)
+        self._keeping.discard(task)
+        return True
+
+    # -- what follows a failure ------------------------------------------------------
+
+    def _again(self, attempt: _Attempt, decision: Decision, body: bytes) -> None:
+        """Let a question wait for its next try, or give it up."""
+        job, now = attempt.job, self._loop.time()
+        self._waste(attempt, decision.kind, body)
+        if self._course.stopping:
+            return
+        others = (other for other in self._endpoints if other is not attempt.endpoint)
+        elsewhere = decision.slow_down and any(other.is_open(now) for other in others)
+        asked = None if elsewhere else decision.wait  # another endpoint need not wait for this one
+        if asked is not None and asked > MAX_WAIT:
+            self._course.stop(
+                IncompleteError(f"{decision.message}; asked to wait {asked:.0f} s: run again after that")
+            )
+            return
+        silence = now - self._last_reply
+        if silence > _SILENCE and (decision.slow_down or attempt.endpoint.breaker.wait(now) > 0):
+            self._course.stop(
+                IncompleteError(f"no reply for {silence:.0f} s ({decision.message}); run again later")
+            )
+            return
+        # While the endpoint answers others, the failure is this request's own, and a short wait
+        # will do; a refusal that names no wait is not: there the backoff is all that gives way.
+        blind = decision.slow_down and decision.wait is None and not elsewhere
+        step = job.attempts if blind else min(job.attempts, attempt.endpoint.breaker.row)
+        wait = self._retry.wait(attempts=job.attempts, step=step, since=job.first_sent, now=now, asked=asked)
+        if wait is None:
+            if decision.then_stop and not self._were_answered:
+                self._course.stop(StoppedError(decision.message))
+            self._give_up(job, self._failure(attempt, decision.kind, decision.message, body))
+            return
+        self._backlog.again(job, now + wait)
+        self._tally.waiting = self._backlog.waiting
+        self._tally.ledger.seconds_waited += wait
+
+    def _refuse(self, attempt: _Attempt, decision: Decision, body: bytes) -> None:
+        """The server does not answer this question, now or later."""
+        blank = decision.kind is Kind.EMPTY
+        self._waste(attempt, decision.kind, body)
+        if blank:
+            self._count_blank(blank=True)
+        self._give_up(attempt.job, self._failure(attempt, decision.kind, decision.message, body))
+        self._refused += 1
+        if self._refused == _REFUSED_ROW and not self._were_answered:
+            self._course.stop(
+                StoppedError(f"the first {self._refused} questions were all refused: {decision.message}")
+            )
+
+    @property
+    def _were_answered(self) -> bool:
+        """Whether questions of this run got replies: then its settings are not what is wrong."""
+        return self._tally.stored + self._tally.ledger.replies > 0
+
+    def _stop_endpoint(self, attempt: _Attempt, decision: Decision) -> None:
+        """No request to this endpoint can succeed; without another one the run is over."""
+        job, endpoint = attempt.job, attempt.endpoint
+        self._tally.ledger.add_failure(decision.kind, estimate=0)
+        known = endpoint.breaker.state is State.FATAL
+        endpoint.breaker.on_fatal()
+        route = self._profile.chat_path if decision.kind is Kind.WRONG_ADDRESS else ""
+        message = f"{endpoint.address.public}{route}: {decision.message}"
+        if decision.kind is Kind.WRONG_ADDRESS and "/v1" not in endpoint.address.public:
+            message += f"; try --base-url {endpoint.address.public}/v1"
+        if decision.kind is Kind.BAD_KEY and not self._settings.secrets:
+            message += "; no key was sent: name its environment variable by --api-key-env"
+        if all(other.breaker.state is State.FATAL for other in self._endpoints):
+            self._course.stop(StoppedError(message))
+            return
+        if not known:
+            self._warn(f"{message}; this address is left out")
+        job.attempts -= 1
+        self._backlog.again(job, self._loop.time())
+
+    def _failure(self, attempt: _Attempt, kind: str, message: str, body: bytes) -> Failure:
+        text = scrub_all(body[:_KEPT_BODY].decode("utf-8", "replace"), self._settings.secrets)
+        return Failure(kind, message, text.encode(), attempt.job.attempts)
+
+    def _give_up(self, job: Job, failure: Failure | None) -> None:
+        """A question ends without a reply; the next run owes it."""
+        times = self._close(job)
+        self._tally.failed += times
+        if failure is None:
+            return
+        self._tally.failures[failure.kind] += times
+        try:
+            self._store.put_failure(job.ask.request, failure)
+        except StoreError as error:
+            self._course.stop(IncompleteError(f"{error}; make room, then run the command again"))
+
+    def _close(self, job: Job) -> int:
+        """A question ended: nobody waits for a late reply, and its siblings are served as well."""
+        if job.late is not None and job.late is not asyncio.current_task():
+            job.late.cancel()
+        job.late = None
+        times = self._backlog.close(job)
+        self._tally.waiting = self._backlog.waiting
+        return times
+
+    def _waste(self, attempt: _Attempt, kind: Kind, body: bytes) -> None:
+        """Count an attempt without a reply, and the tokens that it cost all the same."""
+        usage = usage_of(body)
+        if usage.prompt_tokens is not None:
+            estimate = usage.prompt_tokens
+        elif kind in _COST_NOTHING:
+            estimate = 0
+        else:
+            estimate = self._estimate(attempt)
+        self._tally.ledger.add_failure(kind, estimate=estimate, completion=usage.completion_tokens or 0)
+
+    @staticmethod
+    def _estimate(attempt: _Attempt) -> int:
+        """Tokens of a prompt whose usage nobody reports."""
+        return round(attempt.endpoint.pace.estimate.prompt(attempt.job.ask.request.prompt_chars))
+
+    def _count_blank(self, *, blank: bool) -> None:
+        """Stop early when the answers hold no text: every further one costs as much."""
+        self._answers += 1
+        self._blanks += blank
+        if self._answers == _BLANK_WINDOW and self._blanks > _BLANK_WINDOW * _BLANK_SHARE:
+            self._course.stop(
+                StoppedError(
+                    f"{self._blanks} of the first {_BLANK_WINDOW} replies have no text: a thinking model "
+                    "needs a larger --max-tokens, or its server a reasoning parser; m3ke check shows one"
+                )
+            )
