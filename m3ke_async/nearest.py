@@ -15,3 +15,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     folded = {item.casefold(): item for item in known}
     found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return f", did you mean {folded[found[0]]!r}?" if found else ""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`"did you mean x?"` for the known name most like `name`; all of them where none is like it."""
+    import difflib
+
+    names = [*known]
+    near = difflib.get_close_matches(name, names, n=1) or names
+    return f"did you mean {' or '.join(near)}?"

@@ -5,13 +5,14 @@ Whatever is wrong names the file, the field and the nearest right one.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from datetime import date
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from m3ke_async.errors import DataError
+from m3ke_async.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +44,9 @@ class TomlTable:
         self._data: dict[str, Any] = data
         self._asked: list[str] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._data)
+
     def wrong(self, name: str | None, message: str) -> DataError:
         """The error to raise about a field, or about the table itself."""
         field = ".".join(part for part in (self._place, name) if part)
@@ -52,8 +56,7 @@ class TomlTable:
         """Refuse fields that nobody asked for."""
         for name in self._data:
             if name not in self._asked:
-                near = get_close_matches(name, self._asked, n=1) or self._asked
-                raise self.wrong(name, f"is no field here; did you mean {' or '.join(near)}?")
+                raise self.wrong(name, f"is no field here; {did_you_mean(name, self._asked)}")
 
     def _get(self, name: str, kind: type | tuple[type, ...], what: str, default: Any) -> Any:
         self._asked.append(name)
@@ -102,8 +105,19 @@ class TomlTable:
         try:
             return words(text)
         except ValueError:
-            near = get_close_matches(str(text), [*words], n=1) or [*words]
-            raise self.wrong(name, f"cannot be {text!r}; did you mean {' or '.join(near)}?") from None
+            raise self._no_word(name, text, words) from None
+
+    def some(self, name: str, words: type[_Word]) -> tuple[_Word, ...]:
+        """Several of a closed set of words; none where it is absent."""
+        found = []
+        for text in self.texts(name):
+            if text not in [*words]:
+                raise self._no_word(name, text, words)
+            found.append(words(text))
+        return tuple(found)
+
+    def _no_word(self, name: str, text: str, words: type[_Word]) -> DataError:
+        return self.wrong(name, f"cannot be {text!r}; {did_you_mean(text, words)}")
 
     def flag(self, name: str) -> bool:
         """A boolean; false where it is absent."""
@@ -117,11 +131,27 @@ class TomlTable:
             raise self.wrong(name, f"must be above 0, not {value}")
         return value
 
-    def number(self, name: str) -> float:
-        """A number that is not negative."""
-        value = float(self._get(name, (int, float), "a number", ...))
-        if not 0 <= value < float("inf"):
+    def number(self, name: str, default: Any = ...) -> Any:
+        """A number that is not negative; `default` where it is absent."""
+        value = self._get(name, (int, float), "a number", default)
+        if value is not None and not 0 <= value < float("inf"):
             raise self.wrong(name, f"must be 0 or above, not {value}")
+        return value if value is None else float(value)
+
+    def path(self, name: str, default: Any = ...) -> Any:
+        """A path of an address; `default` where it is absent."""
+        value = self.text(name, default)
+        if value is not None and not value.startswith("/"):
+            raise self.wrong(name, "must begin with /")
+        return value
+
+    def body(self, name: str) -> dict[str, Any] | None:
+        """A table of fields as they are sent in JSON, or None."""
+        value: dict[str, Any] | None = self._get(name, dict, "a table of fields", None)
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise self.wrong(name, "holds something that JSON has not, such as a date") from None
         return value
 
     def date(self, name: str) -> date:

@@ -944,6 +944,7 @@ CASES: tuple[Case, ...] = (
         K.FORBIDDEN,
     ),
     Case("custom", "proxy", 407, b"", K.FORBIDDEN),
+    Case("transformers", "model", 400, {"detail": "Server is pinned to 'a'; requested 'b'."}, K.NO_MODEL),
     Case("custom", "rate", 429, b"", K.RATE_LIMIT),
     Case("custom", "rate", 200, nested("x", code="rate_limit_exceeded"), K.RATE_LIMIT),
     Case("custom", "overload", 500, nested("Overloaded"), K.OVERLOAD),

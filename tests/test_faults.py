@@ -103,7 +103,7 @@ def test_every_row_of_the_survey_is_decided_as_it_says(shared: Path) -> None:
         ("vllm-api-key", "vllm"),
         ("xllamacpp-qwen2.5-coder-0.5b", "llamacpp"),
         ("xllamacpp-api-key", "llamacpp"),
-        ("transformers-serve-5.19-qwen2.5-coder-0.5b", "custom"),
+        ("transformers-serve-5.19-qwen2.5-coder-0.5b", "transformers"),
     ],
 )
 def test_recorded_answers_of_real_servers(shared: Path, name: str, provider: str) -> None:

@@ -51,7 +51,11 @@ def test_every_shipped_file_is_right(name: str) -> None:
 
 def test_every_provider_of_the_survey_has_a_file(shared: Path) -> None:
     survey = json.loads((shared / "providers" / "facts.json").read_text("utf-8"))
-    assert set(profile_names()) == {entry["id"] for entry in survey["providers"]} | {"custom", "local"}
+    assert set(profile_names()) == {entry["id"] for entry in survey["providers"]} | {
+        "custom",
+        "local",
+        "transformers",
+    }
 
 
 def test_addresses_keys_and_reasons_are_those_of_the_survey(shared: Path) -> None:
@@ -94,7 +98,15 @@ def test_openai_in_full() -> None:
         ("x-ratelimit-remaining-requests",),
         ("x-ratelimit-reset-requests",),
     )
-    assert EndedModel("gpt-3.5-turbo", date(2026, 10, 23), "gpt-5.6-terra") in openai.ended
+    assert openai.end_of("gpt-3.5-turbo") == EndedModel(
+        "gpt-3.5-turbo",
+        date(2026, 10, 23),
+        "gpt-5.6-terra",
+        (),
+        Certainty.VERIFIED,
+        "https://developers.openai.com/api/docs/deprecations",
+    )
+    assert openai.end_of("gpt-5.6-terra") is None
     assert openai.prices == ()
 
 
