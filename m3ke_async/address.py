@@ -15,7 +15,7 @@ from m3ke_async.errors import UsageError
 from m3ke_async.text import one_line
 
 CHAT_ROUTE = "/chat/completions"
-_MODELS_ROUTE = "/models"
+_LOOK = "/models"
 
 #: Names of query values that are keys; they are sent, and never printed or kept.
 _SECRET_NAMES = ("key", "token", "secret", "signature", "sig", "password", "auth")
@@ -26,8 +26,8 @@ class Address:
     """One endpoint's address.
 
     Attributes:
-        chat: full URL of the chat route, with everything that the user gave.
-        models: full URL of the model list.
+        ask: full URL of the route that questions go to, with everything that the user gave.
+        look: full URL of the list of models.
         public: the base address without user, password and key-like query values; it
             stands in requests' identities, on the screen and on disk.
         loopback: whether it is on this machine; such an address is never proxied.
@@ -36,16 +36,24 @@ class Address:
         secrets: the password and the key-like query values.
     """
 
-    chat: str
-    models: str
+    ask: str
+    look: str
     public: str
     loopback: bool
     credentials: bool = False
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
-def parse_address(base_url: str, route: str = CHAT_ROUTE) -> Address:
+def parse_address(
+    base_url: str, route: str = CHAT_ROUTE, *, look: str = _LOOK, at_root: bool = False
+) -> Address:
     """Check a base address and derive the others from it.
+
+    Args:
+        base_url: with or without the route at its end.
+        route: of the questions.
+        look: route of the list of models.
+        at_root: whether the routes lie beside the base's `/v1` and not below it.
 
     Raises:
         UsageError: not an http(s) address.
@@ -55,9 +63,10 @@ def parse_address(base_url: str, route: str = CHAT_ROUTE) -> Address:
     parts = _split(text, shown)
     path = parts.path.rstrip("/")
     base = path.removesuffix(route)
+    below = base.removesuffix("/v1") if at_root else base
     return Address(
-        chat=urlunsplit(parts._replace(path=base + route, fragment="")),
-        models=urlunsplit(parts._replace(path=base + _MODELS_ROUTE, fragment="")),
+        ask=urlunsplit(parts._replace(path=below + route, fragment="")),
+        look=urlunsplit(parts._replace(path=below + look, fragment="")),
         public=_public(parts, base),
         loopback=_is_loopback(parts.hostname or ""),
         credentials=parts.username is not None,

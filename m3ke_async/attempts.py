@@ -19,7 +19,6 @@ from m3ke_async.request import FILTERED, Reply
 from m3ke_async.rules import Kind
 from m3ke_async.scrub import scrub_all
 from m3ke_async.store import Failure, StoreError
-from m3ke_async.wire.chat import parse, usage_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -173,7 +172,9 @@ class Attempts:
         finally:
             deadline.cancel()
             self._tally.in_flight -= 1
-        found = parse(response.body, self._profile) if response is not None and response.is_success else None
+        found: Reply | None = None
+        if response is not None and response.is_success:
+            found = self._settings.protocol.parse(response.body, self._profile)
         if response is not None:
             endpoint.pace.observe(observed_limits(self._profile, response.headers), reservation)
         if isinstance(found, Reply):
@@ -356,7 +357,7 @@ class Attempts:
         self._tally.ledger.add_failure(decision.kind, estimate=0)
         known = endpoint.breaker.state is State.FATAL
         endpoint.breaker.on_fatal()
-        route = self._profile.chat_path if decision.kind is Kind.WRONG_ADDRESS else ""
+        route = self._settings.protocol.route_at(self._profile) if decision.kind is Kind.WRONG_ADDRESS else ""
         message = f"{endpoint.address.public}{route}: {decision.message}"
         if decision.kind is Kind.WRONG_ADDRESS and "/v1" not in endpoint.address.public:
             message += f"; try --base-url {endpoint.address.public}/v1"
@@ -397,7 +398,7 @@ class Attempts:
 
     def _waste(self, attempt: _Attempt, kind: Kind, body: bytes) -> None:
         """Count an attempt without a reply, and the tokens that it cost all the same."""
-        usage = usage_of(body)
+        usage = self._settings.protocol.usage_of(body)
         if usage.prompt_tokens is not None:
             estimate = usage.prompt_tokens
         elif kind in _COST_NOTHING:

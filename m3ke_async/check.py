@@ -17,7 +17,6 @@ from m3ke_async.rate_headers import NOTHING, observed_limits
 from m3ke_async.request import Outcome, Reply
 from m3ke_async.results import choose
 from m3ke_async.scrub import scrub_all
-from m3ke_async.wire.chat import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +114,9 @@ async def _check_one(
     except Exception as caught:  # whatever it is, `decide` says what it means
         error = caught
     latency = time.perf_counter() - started
-    reply = parse(body, target.profile) if status is not None and 200 <= status < 300 else None
+    reply = (
+        target.protocol.parse(body, target.profile) if status is not None and 200 <= status < 300 else None
+    )
     if not isinstance(reply, Reply):
         decision = decide(
             target.profile, status=status, headers=headers, body=body, exception=error, now=time.time()

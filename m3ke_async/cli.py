@@ -123,6 +123,11 @@ _RUN_OPTIONS = (
     click.option(
         "--base-url", multiple=True, metavar="URL", help="Address of the server; repeat for several."
     ),
+    click.option(
+        "--protocol",
+        metavar="chat|completions|tgi",
+        help="How to ask: base models by completions.  [default: the provider's]",
+    ),
     click.option("--api-key-env", metavar="VAR", help="Environment variable that holds the key."),
     click.option(
         "--data", metavar="PATH", help="Folder or zip of a suite, or `sample`.  [default: the fetched M3KE]"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
-from m3ke_async.address import parse_address
 from m3ke_async.breaker import Breaker
 from m3ke_async.concurrency import AdaptiveConcurrency
 from m3ke_async.endpoint import Endpoint
@@ -70,7 +69,7 @@ async def connect(
         from m3ke_async.serve import LocalServer
 
         server = await stack.enter_async_context(LocalServer(target.local, log=log))
-        addresses = (parse_address(server.base_url, target.profile.chat_path),)
+        addresses = (target.address(server.base_url),)
         upper = settings.concurrency or server.slots
     lower = upper if settings.concurrency or target.local is not None else 1
     _allow_sockets((2 * upper + 16) * len(addresses))
@@ -185,11 +184,13 @@ async def _listed(endpoint: Endpoint, secrets: tuple[str, ...]) -> frozenset[str
 
 
 def model_names(body: bytes) -> frozenset[str] | None:
-    """Names in a list of models, of either known form; None where it is no such list."""
+    """Names in a list of models, of any known form; None where it is no such list."""
     try:
         table = load_json(body)
     except ValueError:
         return None
+    if isinstance(table, dict) and isinstance(table.get("model_id"), str):
+        return frozenset((table["model_id"],))  # TGI's /info
     rows = table.get("data") if isinstance(table, dict) else table
     if not isinstance(rows, list):
         return None

@@ -17,6 +17,7 @@ from m3ke_async.attempts import Attempts
 from m3ke_async.backlog import Job, Pause
 from m3ke_async.errors import IncompleteError
 from m3ke_async.tally import Budget, Price, exceeded
+from m3ke_async.wire.chat import CHAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from m3ke_async.retry import RetryPolicy
     from m3ke_async.store import ReplyStore
     from m3ke_async.tally import Tally
+    from m3ke_async.wire.protocol import Protocol
 
 #: Workers that start together; the next ones follow a moment later, since a burst of new
 #: connections overflows the backlog of a small server, and each one lost there costs
@@ -55,6 +57,7 @@ class EngineSettings:
         replace: whether a new reply takes the place of a stored one.
         probe: whether the first request goes alone until it is answered.
         alone: seconds after which it is alone no longer, answered or not; None is no end.
+        protocol: how it is asked.
         secrets: keys, which are cut out of every message and every kept body.
     """
 
@@ -65,6 +68,7 @@ class EngineSettings:
     replace: bool = False
     probe: bool = True
     alone: float | None = None
+    protocol: Protocol = CHAT
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 

@@ -211,9 +211,11 @@ def _read_reply(data: dict[str, Any]) -> ErrorBody:
     """A body of a success without an error in it: what does it lack?"""
     choices = data.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    reason = choice.get("finish_reason") if isinstance(choice, dict) else None
-    lacking = "empty" if isinstance(message, dict) else "no_choices"
+    if not isinstance(choice, dict):
+        choice = {}
+    texts = (choice.get("text"), data.get("generated_text"))  # of completions, and of TGI
+    whole = isinstance(choice.get("message"), dict) or any(isinstance(text, str) for text in texts)
+    lacking, reason = "empty" if whole else "no_choices", choice.get("finish_reason")
     return ErrorBody(codes=(lacking,), finish_reason=reason if isinstance(reason, str) else None)
 
 

@@ -10,7 +10,9 @@ from m3ke_async.errors import UsageError
 from m3ke_async.prompt import Prompt, Prompter, load_template
 from m3ke_async.request import ChatRequest, canonical_body
 from m3ke_async.suite import Split
-from m3ke_async.wire import chat
+from m3ke_async.wire.chat import CHAT
+from m3ke_async.wire.protocol import Protocol, Wanted
+from m3ke_async.wire.protocols import find_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +56,11 @@ class Evaluation:
     template: Template
 
     @property
+    def protocol(self) -> Protocol:
+        """How it is asked."""
+        return find_protocol(self.settings.protocol, self.profile)
+
+    @property
     def total(self) -> int:
         """Questions that are asked."""
         split, limit = self.settings.split, self.settings.limit
@@ -65,6 +72,8 @@ class Evaluation:
         settings = self.settings
         if settings.split not in task.sizes:
             return
+        # Two models served at one address one after the other must not share replies.
+        address = self.address if self.protocol.names_model else f"{self.address}#{self.model}"
         prompter = Prompter(
             self.template,
             task,
@@ -75,16 +84,18 @@ class Evaluation:
         )
         for question in islice(task.questions(settings.split), settings.limit):
             prompt = prompter.prompt(question)
-            body = chat.body(
-                self.model,
-                prompt.messages,
+            wanted = Wanted(
+                model=self.model,
+                messages=prompt.messages,
                 temperature=settings.temperature,
                 max_tokens=settings.max_tokens,
                 token_parameter=self.profile.token_parameter.value,  # JSON takes no enum as a name
+                stop=self.template.stops(examples=prompt.shots > 0),
             )
+            body = self.protocol.body(wanted)
             request = ChatRequest(
                 self.profile.name,
-                self.address,
+                address,
                 canonical_body(body),
                 prompt_chars=sum(len(message["content"]) for message in prompt.messages),
             )
@@ -107,6 +118,8 @@ class Evaluation:
             "system": settings.system,
             "temperature": settings.temperature,
             "max_tokens": settings.max_tokens,
+            # What came later stands here only where it is used, so that older runs keep their names.
+            **({} if self.protocol is CHAT else {"protocol": self.protocol.name}),
         }
 
 

@@ -22,6 +22,8 @@ from m3ke_async.text import normalised, one_line
 from m3ke_async.toml_file import load_toml
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from m3ke_async.suite import Question, Task
 
 DEFAULT_TEMPLATE = "m3ke-zh/1"
@@ -77,6 +79,12 @@ class Pattern:
         self.text = text
         self._parts = tuple(parts)
 
+    @property
+    def tail(self) -> str:
+        """What follows the last place."""
+        literal, name = self._parts[-1]
+        return literal if name is None else ""
+
     def fill(self, values: dict[str, str]) -> str:
         """The text with every place filled."""
         return "".join(literal + (values[name] if name else "") for literal, name in self._parts)
@@ -112,6 +120,24 @@ class Template:
     def reply(self, question: Question) -> str:
         """The answer of an example."""
         return self.answer.fill({"answer": question.answer or ""})
+
+    def stops(self, *, examples: bool) -> tuple[str, ...]:
+        """Where a model that continues the prompt has begun a next question.
+
+        The line that asks for the answer stands only there; after examples, so does the gap behind an
+        answer. A shorter text, such as a line's end, would leave "A. ..." of a list of all options, which
+        chooses nothing.
+        """
+        ask = self.question.tail.rstrip()
+        asks = (ask,) if ask.startswith("\n") and ask.strip() else ()
+        return (*asks, _SEPARATOR) if examples else asks
+
+
+def plain_text(messages: Iterable[Message]) -> str:
+    """The messages as one text to be continued; the turns of a chat become the examples of one message."""
+    return "".join(
+        message["content"] + ("" if message["role"] == "user" else _SEPARATOR) for message in messages
+    )
 
 
 def template_names() -> tuple[str, ...]:

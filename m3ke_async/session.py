@@ -104,6 +104,7 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
                 price=price,
                 replace=settings.fresh or settings.retry_filtered,
                 alone=alone,
+                protocol=target.protocol,
                 secrets=target.secrets,
             ),
             tally=tally,

@@ -22,6 +22,7 @@ from m3ke_async.suite import Split
 from m3ke_async.tally import Budget, Price
 from m3ke_async.text import one_line
 from m3ke_async.toml_file import load_toml
+from m3ke_async.wire.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,7 @@ class RunOptions(TypedDict, total=False):
     """What may be given for a run; see RunSettings for the meaning and the defaults."""
 
     base_url: str | Sequence[str]
+    protocol: str
     api_key_env: str
     data: str
     split: str
@@ -77,6 +79,7 @@ class RunSettings:
     Attributes:
         model: `provider/model`.
         base_url: addresses of the same model; the provider's own where none is given.
+        protocol: how it is asked, one of `wire.protocols.PROTOCOLS`; the provider's own where none is given.
         api_key_env: name of the environment variable that holds the key.
         data: folder or zip of a suite, or `sample`; the fetched M3KE where none is given.
         split: `dev` (labelled) or `test`.
@@ -104,6 +107,7 @@ class RunSettings:
 
     model: str
     base_url: tuple[str, ...] = ()
+    protocol: str | None = None
     api_key_env: str | None = None
     data: str | None = None
     split: Split = Split.DEV
@@ -313,6 +317,7 @@ def _price(option: str, value: object) -> Price:
 
 _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "base_url": _addresses,
+    "protocol": _word([*PROTOCOLS]),
     "api_key_env": _variable,
     "data": _text,
     "split": _one_of(Split),

@@ -11,6 +11,7 @@ from m3ke_async.address import parse_address
 from m3ke_async.errors import UsageError
 from m3ke_async.providers import Hosting, load_profile, parse_model
 from m3ke_async.tally import Price
+from m3ke_async.wire.protocols import find_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from m3ke_async.progress import Display
     from m3ke_async.providers import Profile
     from m3ke_async.settings import RunSettings
+    from m3ke_async.wire.protocol import Protocol
 
 #: Seconds of one attempt where none are set, at a hosted API and at a server of one's own.
 HOSTED_TIMEOUT, OWN_TIMEOUT = 120.0, 600.0
@@ -31,6 +33,7 @@ class Target:
 
     Attributes:
         profile: of the provider.
+        protocol: how it is asked.
         model: its name there.
         key: the API key; it stands nowhere else.
         addresses: of the endpoints; empty for a model that is served for the run.
@@ -38,10 +41,15 @@ class Target:
     """
 
     profile: Profile
+    protocol: Protocol
     model: str
     key: str | None
     addresses: tuple[Address, ...]
     local: LocalModel | None = None
+
+    def address(self, base_url: str) -> Address:
+        """The addresses of an endpoint."""
+        return address_of(base_url, self.profile, self.protocol)
 
     @property
     def identity(self) -> str:
@@ -85,22 +93,28 @@ def find_target(
     """
     name, model = parse_model(settings.model)
     profile = load_profile(name)
+    protocol = find_protocol(settings.protocol, profile)
     if settings.api_key_env:
         profile = replace(profile, key_env=(settings.api_key_env,))
     if profile.hosting is Hosting.EMBEDDED:
         local = _local_model(model, display, fetch=sends)
-        return Target(profile, local.name, None, (), local)
+        return Target(profile, protocol, local.name, None, (), local)
     urls = settings.base_url or ((profile.base_url,) if profile.base_url else ())
     if not urls:
         raise UsageError(f"{name} has no address of its own: give --base-url, such as http://host:8000/v1")
-    addresses = tuple(dict.fromkeys(parse_address(url, profile.chat_path) for url in urls))
+    addresses = tuple(dict.fromkeys(address_of(url, profile, protocol) for url in urls))
     key = _key(settings, profile, environ) if sends else None
     if key and profile.key_header == "Authorization" and any(address.credentials for address in addresses):
         raise UsageError(
             f"the address {addresses[0].public} comes with a user or password, and there is a key as well: "
             "both go into one header, so give one of them"
         )
-    return Target(profile, model, key, addresses)
+    return Target(profile, protocol, model, key, addresses)
+
+
+def address_of(base_url: str, profile: Profile, protocol: Protocol) -> Address:
+    """The addresses of an endpoint that is asked by this protocol."""
+    return parse_address(base_url, protocol.route_at(profile), look=protocol.look, at_root=protocol.at_root)
 
 
 def _local_model(spec: str, display: Display, *, fetch: bool) -> LocalModel:

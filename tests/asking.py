@@ -68,11 +68,13 @@ class Notes(Silent):
         self.warned.append(line)
 
 
-def settings(suite: Path, url: str | Iterable[str], results: Path, **options: Any) -> RunSettings:
+def settings(
+    suite: Path, url: str | Iterable[str], results: Path, *, model: str = "custom/m", **options: Any
+) -> RunSettings:
     """Settings of a run that asks this address; eight at once unless told otherwise."""
     urls = [url] if isinstance(url, str) else list(url)
     given = {"base_url": urls, "data": str(suite), "results": str(results), "concurrency": 8, "timeout": 5.0}
-    return make_settings("custom/m", {**given, **options})
+    return make_settings(model, {**given, **options})
 
 
 async def ask(

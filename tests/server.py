@@ -163,6 +163,14 @@ class Seen:
         return json.loads(self.raw)
 
 
+def _prompt(asked: Any) -> str:
+    """The text that holds the question, by any protocol."""
+    text: str = (
+        asked["messages"][-1]["content"] if "messages" in asked else asked.get("prompt") or asked["inputs"]
+    )
+    return text
+
+
 class Script:
     """What to do, by prompt and attempt, and what happened.
 
@@ -187,7 +195,7 @@ class Script:
 
     def begin(self, at: float, path: str, headers: Mapping[str, str], body: bytes) -> tuple[str, Act]:
         """Write a request down; its mark, and what to do with it."""
-        mark = _MARK.findall(json.loads(body)["messages"][-1]["content"])[-1]
+        mark = _MARK.findall(_prompt(json.loads(body)))[-1]
         self.counts[mark] += 1
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
@@ -208,6 +216,7 @@ class Server(Script):
 
     Attributes:
         models: names that /models lists; None answers 404.
+        answers: other answers to GET, by path.
         look: called when it is asked for them; False leaves the question open.
         looks: how often it was asked.
         connections: open now.
@@ -217,6 +226,7 @@ class Server(Script):
     def __init__(self, *, models: tuple[str, ...] | None = ("m",)) -> None:
         super().__init__()
         self.models = models
+        self.answers: dict[str, Any] = {}
         self.look: Callable[[], bool] = lambda: True
         self.looks = 0
         self.connections: set[_Connection] = set()
@@ -284,7 +294,10 @@ class _Connection(asyncio.Protocol):
             names = self._server.models
             if not self._server.look():
                 return
-            self._send(error(404) if names is None else raw({"data": [{"id": name} for name in names]}))
+            if path in self._server.answers:
+                self._send(raw(self._server.answers[path]))
+            else:
+                self._send(error(404) if names is None else raw({"data": [{"id": name} for name in names]}))
             return
         at = asyncio.get_running_loop().time()
         self._mark, act = self._server.begin(at, path, headers, body)

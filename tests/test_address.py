@@ -9,7 +9,7 @@ SECRET = "sk-test-SENTINEL0123"
 
 
 @pytest.mark.parametrize(
-    ("base", "chat", "models"),
+    ("base", "ask", "look"),
     [
         ("http://h/v1", "http://h/v1/chat/completions", "http://h/v1/models"),
         ("http://h/v1/", "http://h/v1/chat/completions", "http://h/v1/models"),
@@ -43,14 +43,14 @@ SECRET = "sk-test-SENTINEL0123"
         ("http://h/v1/v1", "http://h/v1/v1/chat/completions", "http://h/v1/v1/models"),
     ],
 )
-def test_the_route_is_added_once_and_the_given_path_is_kept(base: str, chat: str, models: str) -> None:
+def test_the_route_is_added_once_and_the_given_path_is_kept(base: str, ask: str, look: str) -> None:
     address = parse_address(base)
-    assert (address.chat, address.models) == (chat, models)
+    assert (address.ask, address.look) == (ask, look)
 
 
 def test_a_provider_may_have_another_route() -> None:
-    assert parse_address("http://h/v2", "/chat").chat == "http://h/v2/chat"
-    assert parse_address("http://h/v2/chat", "/chat").models == "http://h/v2/models"
+    assert parse_address("http://h/v2", "/chat").ask == "http://h/v2/chat"
+    assert parse_address("http://h/v2/chat", "/chat").look == "http://h/v2/models"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_is_kept_of_an_address_has_no_secret(base: str, public: str) -> Non
 
 
 def test_the_secret_is_still_sent() -> None:
-    assert parse_address(f"https://h/v1?key={SECRET}").chat.endswith(f"?key={SECRET}")
+    assert parse_address(f"https://h/v1?key={SECRET}").ask.endswith(f"?key={SECRET}")
 
 
 @pytest.mark.parametrize(

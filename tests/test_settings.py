@@ -64,6 +64,7 @@ def test_every_field_can_be_given_and_nothing_else() -> None:
 def test_every_option_is_taken_as_given() -> None:
     given: dict[str, object] = {
         "base_url": ["http://a/v1", "http://b/v1"],
+        "protocol": "completions",
         "api_key_env": "MY_KEY",
         "data": "sample",
         "split": "test",

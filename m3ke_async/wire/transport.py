@@ -68,14 +68,14 @@ class Transport:
         }
         if key:
             headers[profile.key_header] = f"{profile.key_prefix}{key}"
-        self._chat, self._models = address.chat, address.models
+        self._ask, self._look = address.ask, address.look
         self._kept, self._fresh = (
             aiohttp.ClientSession(
                 headers=headers,
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, connect=connect_timeout),
-                proxy=None if address.loopback else _proxy(address.chat),
+                proxy=None if address.loopback else _proxy(address.ask),
             )
             for connector in (
                 aiohttp.TCPConnector(limit=connections, keepalive_timeout=75.0, ttl_dns_cache=300),
@@ -98,12 +98,12 @@ class Transport:
         if not fresh:
             # A kept connection that was closed meanwhile takes no byte: nothing was asked yet.
             with suppress(aiohttp.ClientConnectionResetError):
-                return await self._request(self._kept, "POST", self._chat, body)
-        return await self._request(self._fresh, "POST", self._chat, body)
+                return await self._request(self._kept, "POST", self._ask, body)
+        return await self._request(self._fresh, "POST", self._ask, body)
 
     async def models(self) -> Response:
         """The server's list of models; raises as `ask` does."""
-        return await self._request(self._kept, "GET", self._models, None)
+        return await self._request(self._kept, "GET", self._look, None)
 
     async def _request(
         self, session: aiohttp.ClientSession, method: str, url: str, body: bytes | None

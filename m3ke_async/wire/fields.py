@@ -1,0 +1,63 @@
+"""Fields of answers, read defensively: what servers send is foreign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from m3ke_async.error_body import find_error, load_json
+from m3ke_async.request import Usage
+
+#: More tokens than this are a mistake of the server, and unknown.
+_MOST_TOKENS = 1 << 32
+
+
+def answer_in(raw: bytes) -> dict[str, Any] | None:
+    """The JSON object of an answer; None where there is none, or it tells of an error."""
+    answer = _load(raw)
+    return answer if isinstance(answer, dict) and find_error(answer) is None else None
+
+
+def first_choice(answer: dict[str, Any]) -> dict[str, Any] | None:
+    """The first of the `choices`."""
+    choices = answer.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    return choice if isinstance(choice, dict) else None
+
+
+def string(value: Any) -> str | None:
+    """A string, or nothing."""
+    return value if isinstance(value, str) else None
+
+
+def count(table: Any, name: str) -> int | None:
+    """A number of tokens in a table; None is unknown."""
+    value = table.get(name) if isinstance(table, dict) else None
+    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
+    return value if known else None
+
+
+def usage_in(answer: Any) -> Usage:
+    """Tokens by the `usage` of an answer in OpenAI's form."""
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    if not isinstance(usage, dict):
+        return Usage()
+    prompt, completion = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    reasoning = count(completion, "reasoning_tokens")
+    return Usage(
+        prompt_tokens=count(usage, "prompt_tokens"),
+        completion_tokens=count(usage, "completion_tokens"),
+        cached_tokens=count(prompt, "cached_tokens"),
+        reasoning_tokens=count(usage, "reasoning_tokens") if reasoning is None else reasoning,
+    )
+
+
+def usage_of(raw: bytes) -> Usage:
+    """Tokens that any answer in OpenAI's form reports."""
+    return usage_in(_load(raw))
+
+
+def _load(raw: bytes) -> Any:
+    try:
+        return load_json(raw)
+    except ValueError:
+        return None

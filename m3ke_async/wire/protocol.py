@@ -1,0 +1,64 @@
+"""What a wire protocol is to everybody else; another one is one file that makes a `Protocol`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from m3ke_async.prompt import Message
+    from m3ke_async.providers import Profile
+    from m3ke_async.request import Reply, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a request asks for, whatever a protocol calls it.
+
+    Attributes:
+        model: its name at the provider.
+        messages: the prompt.
+        temperature: 0 takes the most likely token each time.
+        max_tokens: completion tokens at most.
+        token_parameter: the provider's name for that limit, where the protocol leaves a choice.
+        stop: where text that a model continues goes on with a next question; a chat's turn ends by itself.
+    """
+
+    model: str
+    messages: Sequence[Message]
+    temperature: float
+    max_tokens: int
+    token_parameter: str = "max_tokens"  # noqa: S105 - a field's name
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """One way to ask and to be answered.
+
+    Attributes:
+        name: as of `--protocol`.
+        route: what follows the base address; None is the provider's own chat route.
+        look: the route that names the served models.
+        at_root: whether the routes lie beside the base's `/v1` and not below it.
+        names_model: whether the body names the model; else it stands in the identity's address.
+        body: the request's body; whatever is in it is sent and is part of the identity.
+        parse: the reply in a 200 answer, without its latency and number of attempts; None where
+            there is none. It is total: any bytes will do.
+        usage_of: tokens that an answer without a reply reports; an empty Usage where it reports none.
+    """
+
+    name: str
+    route: str | None
+    look: str
+    body: Callable[[Wanted], dict[str, Any]]
+    parse: Callable[[bytes, Profile], Reply | None]
+    usage_of: Callable[[bytes], Usage]
+    at_root: bool = False
+    names_model: bool = True
+
+    def route_at(self, profile: Profile) -> str:
+        """The route at a provider."""
+        return self.route or profile.chat_path
