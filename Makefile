@@ -10,6 +10,7 @@ BIN := .venv/bin
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable ".[local]" --group dev
+	$(BIN)/python -m compileall -q m3ke_async  # pip does it for what it copies: 0.15 s a start
 	touch $@
 
 demo: .venv/installed

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from m3ke_async.choice import Choice, extract_choice
     from m3ke_async.errors import DataError, ExitCode, IncompleteError, M3keError, StoppedError, UsageError

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from m3ke_async import __version__
 from m3ke_async.errors import DataError, ExitCode, M3keError, UsageError
 from m3ke_async.nearest import nearest
 
@@ -97,7 +98,7 @@ def _print_json(value: object) -> None:
 
 
 @click.group(context_settings=_CONTEXT)
-@click.version_option(package_name="m3ke-async", prog_name="m3ke")
+@click.version_option(__version__, prog_name="m3ke")
 def cli() -> None:
     """Run the M3KE benchmark on chat models: paced, resumable, auditable."""
 

@@ -14,11 +14,11 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Unpack
 
 import orjson
 
+from m3ke_async import __version__
 from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import ExitCode, IncompleteError, M3keError, StoppedError, UsageError
 from m3ke_async.evaluation import Evaluation, make_evaluation
@@ -268,13 +268,6 @@ def _finished(
     return RunResult(directory.path, scores, Ledger.from_json(earlier["ledger"]), price)
 
 
-def _own_version() -> str | None:
-    try:
-        return version("m3ke-async")
-    except PackageNotFoundError:
-        return None  # it runs from a folder, without installation
-
-
 def _is_published(suite: Suite, split: Split) -> bool:
     """Whether all tasks are M3KE's own, so that the published tables may stand beside the run."""
     published = {task.name: task.sha256 for task in load_manifest().tasks}
@@ -312,7 +305,7 @@ def _record(session: Session, state: str, stopped: M3keError | None = None) -> N
             "data": str(evaluation.whole.path.resolve()),
             "is_m3ke": _is_published(evaluation.suite, evaluation.settings.split),
             "rules": RULES_VERSION,
-            "versions": {"m3ke-async": _own_version(), "python": sys.version.split()[0]},
+            "versions": {"m3ke-async": __version__, "python": sys.version.split()[0]},
             "counts": {
                 "total": tally.total,
                 "stored": tally.stored,

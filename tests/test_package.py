@@ -8,11 +8,12 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import m3ke_async
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Where a wheel keeps what lies beside the package in a checkout.
@@ -70,7 +71,7 @@ def names(wheel: Path) -> set[str]:
 
 
 def version() -> str:
-    return str(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"])
+    return m3ke_async.__version__
 
 
 def beside_the_package(*parts: str) -> set[str]:
