@@ -130,6 +130,7 @@ _RUN_OPTIONS = (
         help="How to ask: base models by completions.  [default: the provider's]",
     ),
     click.option("--api-key-env", metavar="VAR", help="Environment variable that holds the key."),
+    click.option("--ca-file", metavar="FILE", help="Certificates to trust beside the system's, in PEM form."),
     click.option(
         "--data", metavar="PATH", help="Folder or zip of a suite, or `sample`.  [default: the fetched M3KE]"
     ),

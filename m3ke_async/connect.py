@@ -19,7 +19,8 @@ from m3ke_async.providers import Hosting
 from m3ke_async.scrub import scrub_all
 from m3ke_async.settings import AUTO_CONCURRENCY
 from m3ke_async.text import one_line
-from m3ke_async.wire.transport import BodyTooLargeError, Transport
+from m3ke_async.wire.connector import trusted
+from m3ke_async.wire.transport import Transport
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -60,7 +61,7 @@ async def connect(
         The endpoints, and the local server where one was started.
 
     Raises:
-        UsageError: the local server does not start.
+        UsageError: the local server does not start, or a proxy or a certificate cannot be used.
     """
     addresses = target.addresses
     upper = settings.concurrency or target.profile.concurrency or AUTO_CONCURRENCY
@@ -71,6 +72,7 @@ async def connect(
         server = await stack.enter_async_context(LocalServer(target.local, log=log))
         addresses = (target.address(server.base_url),)
         upper = settings.concurrency or server.slots
+    tls = trusted(settings.ca_file)
     lower = upper if settings.concurrency or target.local is not None else 1
     _allow_sockets((2 * upper + 16) * len(addresses))
     endpoints = []
@@ -82,6 +84,7 @@ async def connect(
                 key=target.key,
                 connections=2 * upper + 16,  # overdue attempts keep theirs for a while
                 connect_timeout=CONNECT_TIMEOUT,
+                tls=tls,
             )
         )
         pace = Pace(
@@ -170,14 +173,19 @@ async def _listed(endpoint: Endpoint, secrets: tuple[str, ...]) -> frozenset[str
                     f"{endpoint.address.public}: {scrub_all(one_line(str(error)), secrets)}"
                 ) from None
             if not left:
+                if isinstance(error, aiohttp.ClientProxyConnectionError):
+                    raise IncompleteError(
+                        f"the proxy for {endpoint.address.public} does not answer: check HTTP_PROXY and "
+                        "HTTPS_PROXY, or list the host in NO_PROXY; the same command goes on then"
+                    ) from None
                 reason = one_line(error.os_error.strerror or str(error.os_error))
                 raise IncompleteError(
                     f"nothing answers at {endpoint.address.public} ({scrub_all(reason, secrets)}): "
                     "is the server running? The same command goes on when it is"
                 ) from None
             await asyncio.sleep(_LOOK_PAUSE)
-        except (aiohttp.ClientError, OSError, TimeoutError, BodyTooLargeError):
-            return None  # the questions themselves will tell
+        except Exception:  # whatever it is, the questions themselves will tell
+            return None
         else:
             return model_names(response.body) if response.status == 200 else None
     return None

@@ -44,6 +44,7 @@ class RunOptions(TypedDict, total=False):
     base_url: str | Sequence[str]
     protocol: str
     api_key_env: str
+    ca_file: str
     data: str
     split: str
     shots: int
@@ -81,6 +82,7 @@ class RunSettings:
         base_url: addresses of the same model; the provider's own where none is given.
         protocol: how it is asked, one of `wire.protocols.PROTOCOLS`; the provider's own where none is given.
         api_key_env: name of the environment variable that holds the key.
+        ca_file: PEM file of certificates to trust beside the system's.
         data: folder or zip of a suite, or `sample`; the fetched M3KE where none is given.
         split: `dev` (labelled) or `test`.
         shots: examples before each question, 0 to 5.
@@ -109,6 +111,7 @@ class RunSettings:
     base_url: tuple[str, ...] = ()
     protocol: str | None = None
     api_key_env: str | None = None
+    ca_file: str | None = None
     data: str | None = None
     split: Split = Split.DEV
     shots: int = 0
@@ -248,6 +251,14 @@ def _template(option: str, value: object) -> str:
         return text
 
 
+def _path(option: str, value: object) -> str:
+    """A path that is found from any folder."""
+    try:
+        return str(Path(_text(option, value)).expanduser().resolve())
+    except (OSError, ValueError, RuntimeError):
+        raise _bad(option, "the path of a file", value) from None
+
+
 def _texts(option: str, value: object) -> tuple[str, ...]:
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or not items:
@@ -319,6 +330,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "base_url": _addresses,
     "protocol": _word([*PROTOCOLS]),
     "api_key_env": _variable,
+    "ca_file": _path,
     "data": _text,
     "split": _one_of(Split),
     "shots": _integer(0, 5),

@@ -30,7 +30,15 @@ _BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
     ),
     (
         Kind.TIMEOUT,
-        frozenset({"TimeoutError", "TimeoutException", "ServerTimeoutError", "ConnectionTimeoutError"}),
+        frozenset(
+            {
+                "TimeoutError",
+                "TimeoutException",
+                "ServerTimeoutError",
+                "ConnectionTimeoutError",
+                "ProxyTimeoutError",
+            }
+        ),
     ),
     (
         Kind.UNREACHABLE,
@@ -41,6 +49,9 @@ _BY_NAME: tuple[tuple[Kind, frozenset[str]], ...] = (
                 "ClientConnectorDNSError",
                 "ClientConnectorError",
                 "ClientProxyConnectionError",
+                "ClientHttpProxyError",
+                "ProxyConnectionError",
+                "ProxyError",
                 "ConnectError",
             }
         ),

@@ -66,6 +66,7 @@ def test_every_option_is_taken_as_given() -> None:
         "base_url": ["http://a/v1", "http://b/v1"],
         "protocol": "completions",
         "api_key_env": "MY_KEY",
+        "ca_file": "/etc/ca.pem",
         "data": "sample",
         "split": "test",
         "shots": 5,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from m3ke_async.errors import M3keError, UsageError
+from m3ke_async.errors import M3keError
+from m3ke_async.wire.connector import is_socks, make_connector, proxy_for
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping
     from types import TracebackType
 
@@ -56,10 +56,21 @@ class Transport:
         connections: the pool's size; the engine never has more in flight, so that nobody
             waits for a connection.
         connect_timeout: seconds. The whole attempt's deadline is the engine's.
+        tls: certificates to trust; None is the system's.
+
+    Raises:
+        UsageError: the environment names a proxy that cannot be used.
     """
 
     def __init__(
-        self, address: Address, *, profile: Profile, key: str | None, connections: int, connect_timeout: float
+        self,
+        address: Address,
+        *,
+        profile: Profile,
+        key: str | None,
+        connections: int,
+        connect_timeout: float,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         headers = {
             "Content-Type": "application/json",
@@ -69,18 +80,16 @@ class Transport:
         if key:
             headers[profile.key_header] = f"{profile.key_prefix}{key}"
         self._ask, self._look = address.ask, address.look
+        proxy = proxy_for(address)
         self._kept, self._fresh = (
             aiohttp.ClientSession(
                 headers=headers,
-                connector=connector,
+                connector=make_connector(proxy, tls, limit=connections, ttl_dns_cache=300, **how),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, connect=connect_timeout),
-                proxy=None if address.loopback else _proxy(address.ask),
+                proxy=None if is_socks(proxy) else proxy,
             )
-            for connector in (
-                aiohttp.TCPConnector(limit=connections, keepalive_timeout=75.0, ttl_dns_cache=300),
-                aiohttp.TCPConnector(limit=connections, force_close=True, ttl_dns_cache=300),
-            )
+            for how in ({"keepalive_timeout": 75.0}, {"force_close": True})
         )
 
     async def ask(self, body: bytes, *, fresh: bool = False) -> Response:
@@ -127,20 +136,3 @@ class Transport:
     ) -> None:
         await self._kept.close()
         await self._fresh.close()
-
-
-def _proxy(url: str) -> str | None:
-    """The proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name for this address."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.netloc.rsplit("@", 1)[-1]):
-        return None
-    proxies = getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if proxy and "://" not in proxy:
-        proxy = f"http://{proxy}"
-    if proxy and not proxy.startswith(("http://", "https://")):
-        raise UsageError(
-            f"the proxy variables name a {proxy.split(':')[0]} proxy, and only HTTP proxies can be used: "
-            "name one, or list the host in NO_PROXY"
-        )
-    return proxy
