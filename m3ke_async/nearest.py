@@ -10,17 +10,19 @@ if TYPE_CHECKING:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`", did you mean 'x'?"` for the known name most like `name`; empty where none is like it."""
-    import difflib
-
-    folded = {item.casefold(): item for item in known}
-    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
-    return f", did you mean {folded[found[0]]!r}?" if found else ""
+    found = _most_like(name, known)
+    return f", did you mean {found!r}?" if found else ""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`"did you mean x?"` for the known name most like `name`; all of them where none is like it."""
+    names = [*known]
+    return f"did you mean {_most_like(name, names) or ' or '.join(names)}?"
+
+
+def _most_like(name: str, known: Iterable[str]) -> str | None:
     import difflib
 
-    names = [*known]
-    near = difflib.get_close_matches(name, names, n=1) or names
-    return f"did you mean {' or '.join(near)}?"
+    folded = {item.casefold(): item for item in known}
+    found = difflib.get_close_matches(name.casefold(), folded, n=1)
+    return folded[found[0]] if found else None

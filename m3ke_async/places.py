@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from platformdirs import user_cache_dir, user_data_dir
+from platformdirs import user_cache_dir, user_config_dir, user_data_dir
 
 
 def user_path(path: str | Path) -> Path:
@@ -17,6 +17,12 @@ def cache_dir() -> Path:
     """Where downloads are kept: the folder in M3KE_CACHE, or the user's cache folder."""
     chosen = os.environ.get("M3KE_CACHE")
     return user_path(chosen) if chosen else Path(user_cache_dir("m3ke-async", appauthor=False))
+
+
+def config_dir() -> Path:
+    """Where the user's provider files are kept: the folder in M3KE_CONFIG, or the user's configuration."""
+    chosen = os.environ.get("M3KE_CONFIG")
+    return user_path(chosen) if chosen else Path(user_config_dir("m3ke-async", appauthor=False))
 
 
 def suite_dir() -> Path:

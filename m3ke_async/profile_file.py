@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from m3ke_async.address import parse_address
+from m3ke_async.errors import UsageError
 from m3ke_async.nearest import did_you_mean
 from m3ke_async.profile import (
     BatchApi,
@@ -27,13 +30,16 @@ from m3ke_async.profile import (
     UsageFields,
     Window,
 )
-from m3ke_async.rules import Certainty, Kind, Rule, in_order
+from m3ke_async.rules import Certainty, Kind, Rule, covering_rules, in_order
+from m3ke_async.scrub import is_variable
 from m3ke_async.toml_table import read_toml
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from m3ke_async.toml_table import TomlTable
+
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 #: Tables whose certainty and source are those of all their fields.
 _TABLES = (
@@ -67,9 +73,9 @@ def read_profile(path: Path, *, general: Path) -> Profile:
         base_url=address.text("base_url", None),
         also=address.texts("also"),
         chat_path=address.path("chat_path", "/chat/completions"),
-        key_env=key.texts("env"),
+        key_env=_variables(key),
         key_required=key.flag("required"),
-        key_header=key.text("header", "Authorization"),
+        key_header=_header(key),
         key_prefix=key.text("prefix", "Bearer "),
         token_parameter=request.word("token_parameter", TokenParameter, TokenParameter.MAX_TOKENS),
         parameters=_parameters(request),
@@ -91,6 +97,7 @@ def read_profile(path: Path, *, general: Path) -> Profile:
         prices=tuple(_price(table, sources) for table in top.tables("prices")),
         facts=facts,
     )
+    _check_addresses(address)
     for table in (*tables.values(), top):
         table.done()
     return profile
@@ -106,6 +113,32 @@ def _fact(table: TomlTable, sources: dict[str, str]) -> tuple[Certainty, str | N
         near = did_you_mean(source, sources)
         raise table.wrong("source", f"{source!r} is not in the table sources; {near}")
     return certainty, None if source is None else sources[source]
+
+
+def _variables(table: TomlTable) -> tuple[str, ...]:
+    names = table.texts("env")
+    # What else is given here is most likely the key itself, so it is not shown.
+    if not all(is_variable(name) for name in names):
+        raise table.wrong("env", "takes names of environment variables, such as MY_KEY, not the key")
+    return names
+
+
+def _header(table: TomlTable) -> str:
+    name: str = table.text("header", "Authorization")
+    if not _HEADER.fullmatch(name):
+        raise table.wrong("header", f"{name!r} is no name of a header, such as Authorization or api-key")
+    return name
+
+
+def _check_addresses(table: TomlTable) -> None:
+    for name in ("base_url", "also"):
+        for url in table.texts(name):
+            try:
+                address = parse_address(url)
+            except UsageError:
+                raise table.wrong(name, "must be an http or https address such as https://host/v1") from None
+            if address.credentials or address.secrets:
+                raise table.wrong(name, "must hold no user, password or key; the key's variable is key.env")
 
 
 def _parameters(table: TomlTable) -> Parameters:
@@ -131,11 +164,9 @@ def _all_thinking(top: TomlTable, sources: dict[str, str]) -> tuple[Thinking, ..
         table.done()
         if thinking.on is None and thinking.off is None:
             raise table.wrong(None, "needs `on`, `off` or both")
-        for number, earlier in enumerate(found, 1):
-            if all(any(fnmatchcase(name, pattern) for pattern in earlier.model) for name in model):
-                raise table.wrong(
-                    "model", f"can never match, because thinking[{number}] is asked before and covers it"
-                )
+        earlier = [pattern for one in found for pattern in one.model]
+        if all(any(fnmatchcase(name, pattern) for pattern in earlier) for name in model):
+            raise table.wrong("model", "can never match, because the tables before it cover all of it")
         found.append(thinking)
     return tuple(found)
 
@@ -224,13 +255,13 @@ def _rules(top: TomlTable, sources: dict[str, str]) -> tuple[Rule, ...]:
     """The rules of one file, none of which is covered by an earlier one."""
     tables = top.tables("rules")
     rules = tuple(_rule(table, sources) for table in tables)
-    place = {id(rule): number for number, rule in enumerate(rules)}
-    for earlier, later in combinations(in_order(rules, ()), 2):
-        if earlier.covers(later):
-            raise tables[place[id(later)]].wrong(
-                None,
-                f"can never match, because rules[{place[id(earlier)] + 1}] is asked before and covers it",
-            )
+    place = {id(rule): number for number, rule in enumerate(rules, 1)}
+    ordered = in_order(rules, ())
+    for number, later in enumerate(ordered):
+        if covering := covering_rules(later, ordered[:number]):
+            names = " and ".join(f"rules[{place[id(rule)]}]" for rule in covering)
+            verb = "is asked before and covers" if len(covering) == 1 else "are asked before and cover"
+            raise tables[place[id(later)] - 1].wrong(None, f"can never match, because {names} {verb} it")
     return rules
 
 

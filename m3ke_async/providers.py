@@ -5,12 +5,12 @@ How a file looks is described in docs/providers.md.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from itertools import combinations
-from typing import TYPE_CHECKING
+import filecmp
+from pathlib import Path
 
 from m3ke_async.assets import asset
 from m3ke_async.errors import DataError, UsageError
+from m3ke_async.places import config_dir
 from m3ke_async.profile import (
     BatchApi,
     BatchKind,
@@ -33,9 +33,6 @@ from m3ke_async.profile import (
 )
 from m3ke_async.profile_file import read_profile
 from m3ke_async.toml_table import read_toml
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = [
     "BatchApi",
@@ -68,9 +65,18 @@ _GENERAL = "_general.toml"
 _SUFFIX = ".toml"
 
 
+def profile_folders() -> tuple[Path, ...]:
+    """Where provider files lie: beside the work, in the user's configuration folder, and what is shipped."""
+    return (Path("providers"), config_dir() / "providers", asset("providers"))
+
+
 def profile_names() -> tuple[str, ...]:
-    """Names of all providers, sorted."""
-    return tuple(sorted(find_profiles(asset("providers"))))
+    """Names of all providers, sorted.
+
+    Raises:
+        DataError: two files give one name to different providers.
+    """
+    return tuple(sorted(_only(paths).stem for paths in find_profiles().values()))
 
 
 def load_profile(name: str) -> Profile:
@@ -78,13 +84,9 @@ def load_profile(name: str) -> Profile:
 
     Raises:
         UsageError: there is no such provider.
-        DataError: its file is wrong.
+        DataError: its file is wrong, or there are two of its name.
     """
-    folder = asset("providers")
-    files = find_profiles(folder)
-    if name not in files:
-        raise UsageError(_unknown_provider(name, files))
-    return read_profile(files[name], general=folder / _GENERAL)
+    return read_profile(_find(name), general=asset("providers") / _GENERAL)
 
 
 def parse_model(text: str) -> tuple[str, str]:
@@ -92,6 +94,7 @@ def parse_model(text: str) -> tuple[str, str]:
 
     Raises:
         UsageError: the form is another, or there is no such provider.
+        DataError: there are two of its name.
     """
     provider, slash, model = text.strip().partition("/")
     if not slash or not provider or not model:
@@ -99,21 +102,58 @@ def parse_model(text: str) -> tuple[str, str]:
             f"{text!r} is not a model: write provider/model, such as vllm/Qwen3-8B; "
             "for any other OpenAI-compatible address write custom/NAME --base-url URL"
         )
-    files = find_profiles(asset("providers"))
-    if provider not in files:
-        raise UsageError(_unknown_provider(provider, files))
+    _find(provider)
     return provider, model
 
 
-def _unknown_provider(name: str, files: dict[str, Path]) -> str:
+def find_profiles() -> dict[str, list[Path]]:
+    """Files of all providers by name without regard to case, those of one name in the folders' order."""
+    found: dict[str, list[Path]] = {}
+    for folder in profile_folders():
+        for path in sorted(folder.glob(f"*{_SUFFIX}")):
+            if not path.name.startswith("_"):
+                found.setdefault(path.stem.casefold(), []).append(path)
+    return found
+
+
+def _find(name: str) -> Path:
+    files = find_profiles()
+    paths = files.get(name.casefold(), [])
+    if name not in (path.stem for path in paths):
+        raise UsageError(_unknown_provider(name, files))
+    return _only(paths)
+
+
+def _only(paths: list[Path]) -> Path:
+    """The file of a name; a second one that says something else would hide what the first says."""
+    for other in paths[1:]:
+        if not _same(paths[0], other):
+            raise DataError(
+                f"there is another provider of this name, {other}: rename or delete one", file=paths[0]
+            )
+    return paths[0]
+
+
+def _same(one: Path, two: Path) -> bool:
+    """Whether it is one file, or a copy of it: in a checkout the shipped files lie beside the work."""
+    if one.resolve() == two.resolve():
+        return True
+    try:
+        return one.name == two.name and filecmp.cmp(one, two, shallow=False)
+    except OSError:
+        return False
+
+
+def _unknown_provider(name: str, files: dict[str, list[Path]]) -> str:
+    from difflib import get_close_matches
+
     word = name.casefold()
-    near = get_close_matches(word, files, n=3)
+    near = [files[one][0].stem for one in get_close_matches(word, files, n=3)]
     # Brands stand in the titles: Doubao is served by Volcengine Ark.
-    near += [
-        other
-        for other, path in files.items()
-        if len(word) > 2 and other not in near and (word in other or word in _title(path).casefold())
-    ]
+    for paths in files.values():
+        other = paths[0].stem
+        if len(word) > 2 and other not in near and (word in other.casefold() or word in _title(paths[0])):
+            near.append(other)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
     return (
         f"there is no provider {name!r}: {meant}`m3ke providers` lists all; "
@@ -123,17 +163,4 @@ def _unknown_provider(name: str, files: dict[str, Path]) -> str:
 
 def _title(path: Path) -> str:
     title: str = read_toml(path).text("title", "")
-    return title
-
-
-def find_profiles(folder: Path) -> dict[str, Path]:
-    """Provider files in a folder by name.
-
-    Raises:
-        DataError: two files have one name but for upper and lower case.
-    """
-    files = sorted(path for path in folder.glob(f"*{_SUFFIX}") if not path.name.startswith("_"))
-    for one, two in combinations(files, 2):
-        if one.stem.casefold() == two.stem.casefold():
-            raise DataError(f"there is another provider of this name, {one.name}; rename one", file=two)
-    return {path.stem: path for path in files}
+    return title.casefold()

@@ -8,13 +8,14 @@ equals the provider's own come first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from itertools import product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 class Kind(StrEnum):
@@ -102,14 +103,40 @@ class Rule:
         )
 
     def covers(self, later: Rule) -> bool:
-        """Whether this rule, asked earlier, leaves nothing for `later` to match."""
+        """Whether this rule, asked earlier, leaves nothing for `later` to match, whatever the status."""
         return (
-            (not self.status or (bool(later.status) and later.status <= self.status))
-            and _cover(self.code, later.code)
+            _cover(self.code, later.code)
             and (not self.text or (bool(later.text) and all(_within(part, self.text) for part in later.text)))
             and _cover(self.param, later.param)
             and all(condition in later.header for condition in self.header)
         )
+
+
+def covering_rules(later: Rule, earlier: Sequence[Rule]) -> tuple[Rule, ...]:
+    """The earlier rules that together leave nothing for `later` to match; none where something is left."""
+    found: list[Rule] = []
+    for words in _single_words(later):
+        left, anything = later.status, not later.status
+        for rule in earlier:
+            reached = not rule.status or bool(left & rule.status)
+            if reached and rule.covers(words):
+                found.append(rule)
+                left, anything = left - (rule.status or left), anything and bool(rule.status)
+            if not (left or anything):
+                break
+        else:
+            return ()
+    return tuple(dict.fromkeys(found))
+
+
+def _single_words(rule: Rule) -> Iterator[Rule]:
+    """The rule once for each choice of one word a condition."""
+    for code, text, param in product(*(words or (None,) for words in (rule.code, rule.text, rule.param))):
+        yield replace(rule, code=_one(code), text=_one(text), param=_one(param))
+
+
+def _one(word: str | None) -> tuple[str, ...]:
+    return () if word is None else (word,)
 
 
 def _fits(word: str, patterns: tuple[str, ...]) -> bool:

@@ -15,6 +15,8 @@ MARK = "[key]"
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
 #: Shorter keys are placeholders such as "x"; removing them would only spoil the text.
 _SHORTEST_KEY = 4
 #: This many characters in a row that a text shares with the key are part of the key.
@@ -66,6 +68,11 @@ def scrub(text: str, key: str | None) -> str:
     for pattern, replacement in _PATTERNS:
         text = pattern.sub(replacement, text)
     return text
+
+
+def is_variable(text: str) -> bool:
+    """Whether it is a name that an environment variable may have, and not a key given in its place."""
+    return bool(_VARIABLE.fullmatch(text)) and scrub(text, None) == text
 
 
 def _without_runs(text: str, key: str) -> str:

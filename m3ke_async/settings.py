@@ -17,7 +17,7 @@ from m3ke_async.choice import POLICIES
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.nearest import nearest
 from m3ke_async.prompt import DEFAULT_TEMPLATE, FewShot, template_names
-from m3ke_async.scrub import scrub
+from m3ke_async.scrub import is_variable
 from m3ke_async.suite import Split
 from m3ke_async.tally import Budget, Price
 from m3ke_async.text import one_line
@@ -34,8 +34,6 @@ AUTO_CONCURRENCY = 512
 
 #: No number of a run needs to be larger; JSON's readers keep whole numbers of this size.
 _MOST = 1_000_000_000_000
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class RunOptions(TypedDict, total=False):
@@ -275,7 +273,7 @@ def _addresses(option: str, value: object) -> tuple[str, ...]:
 
 def _variable(option: str, value: object) -> str:
     # what else is given here is most likely the key itself, so it is not shown
-    if not isinstance(value, str) or not _VARIABLE.fullmatch(value) or scrub(value, None) != value:
+    if not isinstance(value, str) or not is_variable(value):
         raise UsageError(f"{option} takes the name of an environment variable, such as MY_KEY, not the key")
     return value
 

@@ -6,13 +6,13 @@ Whatever is wrong names the file, the field and the nearest right one.
 from __future__ import annotations
 
 import json
-import tomllib
 from datetime import date
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from m3ke_async.errors import DataError
 from m3ke_async.nearest import did_you_mean
+from m3ke_async.toml_file import load_toml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,12 +26,7 @@ def read_toml(path: Path) -> TomlTable:
     Raises:
         DataError: it cannot be read, or is no TOML in UTF-8.
     """
-    try:
-        return TomlTable(tomllib.loads(path.read_text("utf-8")), path)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"is no TOML in UTF-8: {error}", file=path) from error
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=path) from error
+    return TomlTable(load_toml(path), path)
 
 
 class TomlTable:
@@ -66,7 +61,9 @@ class TomlTable:
         if name in self._data and (
             not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
         ):
-            raise self.wrong(name, f"must be {what}, not {value!r}")
+            # What stands in the place of a table may be a key.
+            shown = "" if kind is dict else f", not {value!r}"
+            raise self.wrong(name, f"must be {what}{shown}")
         return value
 
     def text(self, name: str, default: Any = ...) -> Any:
@@ -168,7 +165,7 @@ class TomlTable:
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, str) and item in {"2xx", "3xx", "4xx", "5xx"}:
                 found.update(range(int(item[0]) * 100, int(item[0]) * 100 + 100))
-            elif isinstance(item, int) and not isinstance(item, bool) and 100 <= item < 600:
+            elif isinstance(item, int) and not isinstance(item, bool) and 200 <= item < 600:
                 found.add(item)
             else:
                 raise self.wrong(name, f"{item!r} is no HTTP status; a rule with it can never match")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,9 @@ from tests.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+# Provider files of whoever runs the tests are none of their business.
+os.environ["M3KE_CONFIG"] = os.devnull
 
 _SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -1,3 +1,5 @@
+"""The shipped provider files against what is known, and where files of one's own are found."""
+
 from __future__ import annotations
 
 import json
@@ -6,34 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from m3ke_async import providers
 from m3ke_async.assets import asset
 from m3ke_async.errors import DataError, UsageError
-from m3ke_async.providers import (
-    EndedModel,
-    Hosting,
-    LimitHeaders,
-    Price,
-    Profile,
-    TokenParameter,
-    Window,
-    find_profiles,
-    load_profile,
-    parse_model,
-    profile_names,
-    read_profile,
-)
-from m3ke_async.rules import Certainty, Kind, Rule
+from m3ke_async.profile import EndedModel, Hosting, LimitHeaders, TokenParameter, Window
+from m3ke_async.providers import load_profile, parse_model, profile_names
+from m3ke_async.rules import Certainty
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-GENERAL = asset("providers", "_general.toml")
-
-
-def read(folder: Path, text: str, *, head: str = 'title = "X"\nhosting = "hosted"\n') -> Profile:
-    path = folder / "x.toml"
-    path.write_text(head + text, "utf-8")
-    return read_profile(path, general=GENERAL)
 
 
 @pytest.mark.parametrize("name", profile_names())
@@ -169,176 +152,102 @@ def test_a_name_is_never_used_as_a_path(name: str) -> None:
         load_profile(name)
 
 
-# --- Files -----------------------------------------------------------------------------------
+# --- Files of one's own ----------------------------------------------------------------------
+
+MINE = 'title = "Mine"\nhosting = "hosted"\n[address]\nbase_url = "https://mine.example/v1"\n'
 
 
-def test_a_file_with_everything(tmp_path: Path) -> None:
-    profile = read(
-        tmp_path,
-        """
-        [sources]
-        docs = "https://example.org/errors"
-        [address]
-        base_url = "https://example.org/v1"
-        also = ["https://example.com/v1", "https://example.net/v1"]
-        chat_path = "/chat"
-        [key]
-        env = ["A", "B"]
-        required = true
-        header = "api-key"
-        prefix = ""
-        [limits]
-        requests_per_minute = 10
-        tokens_per_minute = 20
-        concurrency = 3
-        [limits.requests]
-        window = "day"
-        limit = "X-Limit"
-        [request]
-        token_parameter = "max_completion_tokens"
-        [reply]
-        reasoning = "thoughts"
-        filtered = "blocked"
-        retry = "broken"
-        [[rules]]
-        kind = "rate_limit"
-        status = [429, "5xx"]
-        code = "Slow*"
-        text = "Too FAST"
-        param = "p"
-        header = { Retry-After = "*" }
-        advice = "wait"
-        certainty = "verified"
-        source = "docs"
-        [[ended]]
-        model = "m"
-        on = 2026-01-02
-        instead = "n"
-        [[prices]]
-        model = "m"
-        input = 1
-        output = 2.5
-        currency = "USD"
-        on = 2026-01-02
-        source = "docs"
-        """,
-    )
-    assert profile.also == ("https://example.com/v1", "https://example.net/v1")
-    assert (profile.requests_per_minute, profile.tokens_per_minute, profile.concurrency) == (10, 20, 3)
-    assert profile.request_headers == LimitHeaders(Window.DAY, ("x-limit",))
-    assert (profile.reasoning_fields, profile.filtered_finish, profile.retry_finish) == (
-        ("thoughts",),
-        ("blocked",),
-        ("broken",),
-    )
-    assert profile.rules[0] == Rule(
-        Kind.RATE_LIMIT,
-        frozenset({429, *range(500, 600)}),
-        ("slow*",),
-        ("too fast",),
-        ("p",),
-        (("retry-after", "*"),),
-        "wait",
-        Certainty.VERIFIED,
-        "https://example.org/errors",
-    )
-    assert profile.ended == (EndedModel("m", date(2026, 1, 2), "n"),)
-    assert profile.prices == (Price("m", 1.0, 2.5, "USD", date(2026, 1, 2), "https://example.org/errors"),)
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with an empty folder for provider files; the user's is `tmp_path/"config"`."""
+    (tmp_path / "work" / "providers").mkdir(parents=True)
+    (tmp_path / "config" / "providers").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("M3KE_CONFIG", str(tmp_path / "config"))
+    return tmp_path / "work"
 
 
-def test_a_file_needs_no_more_than_title_and_hosting(tmp_path: Path) -> None:
-    assert read(tmp_path, "").chat_path == "/chat/completions"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("tilte = 'X'", r"field 'tilte': is no field here; did you mean title\?"),
-        ("[adress]", r"field 'adress'.*address"),
-        ("[key]\nenviron = 'A'", r"field 'key.environ'.*env"),
-        ("[limits.request]", r"field 'limits.request'.*requests"),
-        ("[limits.requests]\nlimits = 'a'", r"field 'limits.requests.limits'.*limit"),
-        ("[[rules]]\nkind='rate_limit'\nstaus=429", r"field 'rules\[1\].staus'.*status"),
-        ("[[rules]]\nkind='rate_limits'\nstatus=429", r"field 'rules\[1\].kind'.*mean rate_limit\?"),
-        ("[[rules]]\nstatus=429", r"field 'rules\[1\].kind': is missing"),
-        ("[[rules]]\nkind='rate_limit'", r"field 'rules\[1\]': needs a condition"),
-        ("[[rules]]\nkind='rate_limit'\nstatus=999", r"status': 999 is no HTTP status"),
-        ("[[rules]]\nkind='rate_limit'\nstatus='6xx'", r"status': '6xx' is no HTTP status"),
-        ("[[rules]]\nkind='rate_limit'\nstatus=true", r"status': must be a status"),
-        ("[[rules]]\nkind='rate_limit'\nstatus=[]", r"status': is empty"),
-        ("[[rules]]\nkind='rate_limit'\ncode=[]", r"code': is empty"),
-        ("[[rules]]\nkind='rate_limit'\ncode=['']", r"code': must hold strings"),
-        ("[[rules]]\nkind='rate_limit'\ncode=['a', 'a']", r"code': names something twice"),
-        ("[[rules]]\nkind='rate_limit'\ncode='a[b]'", r"code': may hold no"),
-        ("[[rules]]\nkind='rate_limit'\ncode=7", r"code': must be a string or a list"),
-        ("[[rules]]\nkind='rate_limit'\nheader={a=1}", r"header': must hold strings"),
-        ("[[rules]]\nkind='rate_limit'\nstatus=429\ncertainty='verified'", r"source': is missing"),
-        ("[[rules]]\nkind='rate_limit'\nstatus=429\nsource='docs'", r"source': 'docs' is not in"),
-        (
-            "[[rules]]\nkind='rate_limit'\nstatus='4xx'\n[[rules]]\nkind='no_money'\nstatus=402",
-            r"field 'rules\[2\]': can never match, because rules\[1\]",
-        ),
-        (
-            "[[rules]]\nkind='rate_limit'\ncode='a'\n[[rules]]\nkind='rate_limit'\ncode='a'",
-            r"field 'rules\[2\]': can never match, because rules\[1\]",
-        ),
-        ("rules = 3", r"field 'rules': must be a list of tables"),
-        ("rules = [3]", r"field 'rules\[1\]': must be a table"),
-        ("[key]\nrequired = 'yes'", r"key.required': must be true or false, not 'yes'"),
-        ("[limits]\nconcurrency = 0", r"limits.concurrency': must be above 0"),
-        ("[limits]\nconcurrency = true", r"limits.concurrency': must be a whole number"),
-        ("[address]\nchat_path = 'chat'", r"address.chat_path': must begin with /"),
-        ("[address]\nbase_url = 3", r"address.base_url': must be a string, not 3"),
-        ("[request]\ntoken_parameter = 'max_token'", r"mean max_tokens\?"),
-        ("[[ended]]\nmodel='m'\non='2026-01-02'", r"ended\[1\].on': must be a date"),
-        ("[[ended]]\nmodel='m'\non=2026-01-02T00:00:00", r"ended\[1\].on': must be a date without a time"),
-        (
-            "[[prices]]\nmodel='m'\ninput=1\noutput=2\ncurrency='USD'\non=2026-01-02",
-            r"prices\[1\].source': is missing",
-        ),
-        (
-            "[sources]\nd='x'\n[[prices]]\nmodel='m'\ninput=-1\noutput=2\ncurrency='USD'\non=2026-01-02\nsource='d'",
-            r"prices\[1\].input': must be 0 or above",
-        ),
-        ("[sources]\ndocs = 3", r"sources': must hold strings"),
-        ("title", r"is no TOML"),
-    ],
-)
-def test_a_wrong_file_names_the_field_and_the_nearest_right_one(
-    tmp_path: Path, text: str, message: str
+@pytest.mark.parametrize("folder", ["work", "config"])
+def test_a_file_beside_the_work_or_in_the_users_folder_is_a_provider(
+    work: Path, tmp_path: Path, folder: str
 ) -> None:
-    with pytest.raises(DataError, match=message) as raised:
-        read(tmp_path, text)
-    assert raised.value.file == tmp_path / "x.toml"
-    assert "\n" not in str(raised.value)
+    shipped = set(profile_names())
+    (tmp_path / folder / "providers" / "mine.toml").write_text(MINE, "utf-8")
+    assert set(profile_names()) == shipped | {"mine"}
+    assert parse_model("mine/m") == ("mine", "m")
+    mine = load_profile("mine")
+    assert (mine.title, mine.base_url) == ("Mine", "https://mine.example/v1")
+    assert mine.file is not None
+    assert mine.file.resolve() == tmp_path / folder / "providers" / "mine.toml"
+    assert any(rule.by_status_alone for rule in mine.rules)  # the general rules hold for it too
 
 
-def test_title_and_hosting_are_needed(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="'title': is missing"):
-        read(tmp_path, "", head="hosting = 'hosted'")
-    with pytest.raises(DataError, match="'hosting': cannot be 'hostd'; did you mean hosted"):
-        read(tmp_path, "", head="title = 'X'\nhosting = 'hostd'")
+@pytest.mark.parametrize("name", ["mine", "openai"])
+def test_two_providers_of_one_name_are_refused_and_both_files_named(
+    work: Path, tmp_path: Path, name: str
+) -> None:
+    for folder in ("work", "config"):
+        (tmp_path / folder / "providers" / f"{name}.toml").write_text(MINE + f"# of {folder}\n", "utf-8")
+    for find in (
+        lambda: load_profile(name),
+        lambda: parse_model(f"{name}/m"),
+        profile_names,
+    ):
+        with pytest.raises(DataError, match=rf"{name}\.toml: there is another provider of this name, .*"):
+            find()
+    assert load_profile("vllm").name == "vllm"  # others are not concerned
 
 
-def test_a_file_that_is_not_there_or_no_utf8_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read: No such file"):
-        read_profile(tmp_path / "none.toml", general=GENERAL)
-    (tmp_path / "gbk.toml").write_bytes('title = "智谱"'.encode("gbk"))
-    with pytest.raises(DataError, match="no TOML in UTF-8"):
-        read_profile(tmp_path / "gbk.toml", general=GENERAL)
+def test_a_file_cannot_take_the_name_of_a_shipped_provider(work: Path) -> None:
+    (work / "providers" / "openai.toml").write_text(MINE, "utf-8")
+    with pytest.raises(DataError, match="rename or delete one"):
+        load_profile("openai")
 
 
-def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
-    for name in ("Mine.toml", "mine.toml", "_general.toml", "notes.txt"):
-        (tmp_path / name).write_text("")
-    if len(list(tmp_path.iterdir())) < 4:
+def test_names_that_differ_only_in_case_are_one_name(work: Path) -> None:
+    for name in ("Mine.toml", "mine.toml"):
+        (work / "providers" / name).write_text(MINE, "utf-8")
+    if len(list((work / "providers").iterdir())) < 2:
         pytest.skip("this file system does not tell upper from lower case")
-    with pytest.raises(DataError, match=r"another provider of this name, Mine\.toml"):
-        find_profiles(tmp_path)
+    with pytest.raises(DataError, match=r"another provider of this name, .*mine\.toml"):
+        load_profile("Mine")
 
 
-def test_the_documented_file_is_right_and_every_kind_is_documented(tmp_path: Path) -> None:
-    text = asset("docs", "providers.md").read_text("utf-8")
-    example = text.split("```toml\n")[1].split("```")[0]
-    assert read(tmp_path, example, head="").concurrency == 5
-    assert [kind for kind in Kind if f"`{kind}`" not in text] == []
+def test_a_copy_of_a_shipped_file_is_the_same_provider(work: Path) -> None:
+    content = asset("providers", "openai.toml").read_bytes()
+    (work / "providers" / "openai.toml").write_bytes(content)
+    assert load_profile("openai").title == "OpenAI"
+    assert profile_names().count("openai") == 1
+
+
+def test_the_shipped_folder_itself_beside_the_work_is_not_another(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(asset())
+    assert load_profile("openai").title == "OpenAI"
+
+
+def test_files_that_begin_with_an_underscore_and_other_files_are_no_providers(work: Path) -> None:
+    before = profile_names()
+    for name in ("_general.toml", "_mine.toml", "notes.txt"):
+        (work / "providers" / name).write_text("rubbish", "utf-8")
+    assert profile_names() == before
+    assert (
+        load_profile("custom").rules
+        == providers.read_profile(
+            asset("providers", "custom.toml"), general=asset("providers", "_general.toml")
+        ).rules
+    )
+
+
+def test_a_wrong_file_concerns_only_its_own_provider(work: Path) -> None:
+    (work / "providers" / "mine.toml").write_text("tilte = 'X'", "utf-8")
+    assert load_profile("openai").name == "openai"
+    with pytest.raises(DataError, match=r"mine\.toml, field 'title': is missing"):
+        load_profile("mine")
+
+
+def test_a_name_near_ones_own_is_suggested(work: Path) -> None:
+    (work / "providers" / "Mine.toml").write_text(MINE, "utf-8")
+    with pytest.raises(UsageError, match="did you mean Mine"):
+        parse_model("mine/m")

@@ -7,7 +7,7 @@ import pytest
 from m3ke_async.error_body import ErrorBody
 from m3ke_async.faults import matching_rule
 from m3ke_async.providers import load_profile, profile_names
-from m3ke_async.rules import Kind, Rule, in_order
+from m3ke_async.rules import Kind, Rule, covering_rules, in_order
 
 load = cache(load_profile)
 
@@ -20,28 +20,40 @@ STATUS = frozenset
 
 
 @pytest.mark.parametrize(
-    ("earlier", "later", "covered"),
+    ("earlier", "later", "covering"),
     [
-        (rule(status=STATUS({429})), rule(status=STATUS({429})), True),
-        (rule(status=STATUS({429, 503})), rule(status=STATUS({429})), True),
-        (rule(status=STATUS({429})), rule(status=STATUS({429, 503})), False),
-        (rule(status=STATUS({429})), rule(code=("a",)), False),
-        (rule(code=("a",)), rule(code=("a",), status=STATUS({429})), True),
-        (rule(code=("a",)), rule(code=("a", "b")), False),
-        (rule(code=("a*",)), rule(code=("ab", "a*c")), True),
-        (rule(code=("ab",)), rule(code=("a*",)), False),
-        (rule(text=("quota",)), rule(text=("free quota",)), True),
-        (rule(text=("free quota",)), rule(text=("quota",)), False),
-        (rule(text=("quota",)), rule(text=("quota",), code=("a",)), True),
-        (rule(param=("*",)), rule(param=("seed",)), True),
-        (rule(header=(("a", "0"),)), rule(header=(("a", "0"), ("b", "1"))), True),
-        (rule(header=(("a", "0"),)), rule(status=STATUS({429})), False),
+        ([rule(status=STATUS({429}))], rule(status=STATUS({429})), [0]),
+        ([rule(status=STATUS({429, 503}))], rule(status=STATUS({429})), [0]),
+        ([rule(status=STATUS({429}))], rule(status=STATUS({429, 503})), []),
+        ([rule(status=STATUS({429}))], rule(code=("a",)), []),
+        ([rule(code=("a",))], rule(code=("a",), status=STATUS({429})), [0]),
+        ([rule(code=("a",))], rule(code=("a", "b")), []),
+        ([rule(code=("a*",))], rule(code=("ab", "a*c")), [0]),
+        ([rule(code=("ab",))], rule(code=("a*",)), []),
+        ([rule(text=("quota",))], rule(text=("free quota",)), [0]),
+        ([rule(text=("free quota",))], rule(text=("quota",)), []),
+        ([rule(text=("quota",))], rule(text=("quota",), code=("a",)), [0]),
+        ([rule(param=("*",))], rule(param=("seed",)), [0]),
+        ([rule(header=(("a", "0"),))], rule(header=(("a", "0"), ("b", "1"))), [0]),
+        ([rule(header=(("a", "0"),))], rule(status=STATUS({429})), []),
+        ([rule(status=STATUS({429})), rule(status=STATUS({503}))], rule(status=STATUS({429, 503})), [0, 1]),
+        ([rule(status=STATUS({429})), rule(status=STATUS({503}))], rule(status=STATUS({429, 500})), []),
+        ([rule(status=STATUS({429}))], rule(text=("a",)), []),
+        ([rule(code=("a",)), rule(code=("b",))], rule(code=("a", "b")), [0, 1]),
+        ([rule(code=("a",)), rule(text=("b",))], rule(code=("a", "c"), text=("b",)), [0, 1]),
+        ([rule(code=("a",)), rule(text=("b",))], rule(code=("a", "c"), text=("b", "d")), []),
+        (
+            [rule(code=("a",), status=STATUS({400})), rule(code=("a",), status=STATUS({401}))],
+            rule(code=("a",), status=STATUS({400, 401})),
+            [0, 1],
+        ),
+        ([rule(code=("a",), status=STATUS({400})), rule(code=("a",))], rule(code=("a",)), [1]),
     ],
 )
-def test_when_an_earlier_rule_leaves_nothing_for_a_later_one(
-    earlier: Rule, later: Rule, covered: bool
+def test_when_earlier_rules_leave_nothing_for_a_later_one(
+    earlier: list[Rule], later: Rule, covering: list[int]
 ) -> None:
-    assert earlier.covers(later) is covered
+    assert covering_rules(later, earlier) == tuple(earlier[number] for number in covering)
 
 
 def test_words_are_asked_before_status_and_own_before_general() -> None:
