@@ -362,6 +362,34 @@ def explain(run_path: str, task: str, question_id: str, data: str | None, result
         _print_lines(explain_question(evaluation, store, task, question_id))
 
 
+@cli.command(context_settings=_CONTEXT)
+@click.argument("run_paths", metavar="RUN RUN...", nargs=-1, required=True)
+@click.option("--force", is_flag=True, help="Compare runs that do not ask the same, and say so.")
+@click.option(
+    "--results",
+    default="results",
+    show_default=True,
+    metavar="DIR",
+    help="Where the runs' names are looked up.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+def compare(run_paths: tuple[str, ...], results: str, *, force: bool, as_json: bool) -> None:
+    """Compare the first RUN with each of the others, question by question."""
+    from m3ke_async.compare import compare as compare_runs
+    from m3ke_async.compare import load_side
+    from m3ke_async.rundir import find_run
+
+    comparison = compare_runs([load_side(find_run(run, results), _fail) for run in run_paths], force=force)
+    if as_json:
+        _print_json(comparison.to_json())
+        return
+    from rich.console import Console
+
+    from m3ke_async.report.compare import render
+
+    render(comparison, Console())
+
+
 @cli.group(context_settings=_CONTEXT)
 def data() -> None:
     """Get M3KE, or look at a suite."""
