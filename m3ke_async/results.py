@@ -9,6 +9,7 @@ import orjson
 
 from m3ke_async.answer import Answer
 from m3ke_async.choice import Choice, extract_choice
+from m3ke_async.diagnostics import Diagnosis
 from m3ke_async.files import whole_file, write_json
 from m3ke_async.report.predictions import write_predictions
 from m3ke_async.request import Outcome, dump_json
@@ -63,11 +64,13 @@ def write_results(
         run: where to write.
         key: right letters by task and id, which go before the suite's own.
     """
-    split = evaluation.settings.split
+    split, diagnosis = evaluation.settings.split, Diagnosis()
     with whole_file(run.answers) as file, whole_file(run.unclear) as unclear:
 
         def written() -> Iterator[Answer]:
-            for answer in make_answers(evaluation, find, key):
+            for item, found in _found(evaluation, find):
+                answer = _answer(evaluation.settings, item, found, key)
+                _diagnose(diagnosis, item.question, answer, found)
                 line = dump_json(answer.to_json()) + b"\n"
                 file.write(line)
                 if answer.outcome in _UNCLEAR:
@@ -81,6 +84,7 @@ def write_results(
             selected={task.name for task in evaluation.suite.tasks},
             limit=evaluation.settings.limit,
         )
+    scores = replace(scores, diagnostics=diagnosis.found())
     write_json(run.scores, scores.to_json())
     if split is Split.TEST:
         with run.answers.open("rb") as lines:
@@ -96,11 +100,24 @@ def make_answers(
     key: Mapping[tuple[str, int | str], str] | None = None,
 ) -> Iterator[Answer]:
     """One answer a question that has a reply or has failed, in the suite's order."""
+    for item, found in _found(evaluation, find):
+        yield _answer(evaluation.settings, item, found, key)
+
+
+def _found(evaluation: Evaluation, find: Find) -> Iterator[tuple[Item, Reply | Failure]]:
+    """What was asked and has a reply or has failed, in the suite's order."""
     for task in evaluation.suite.tasks:
         for item in evaluation.items(task):
             found = find(item.request.key)
             if found is not None:
-                yield _answer(evaluation.settings, item, found, key)
+                yield item, found
+
+
+def _diagnose(diagnosis: Diagnosis, question: Question, answer: Answer, found: Reply | Failure) -> None:
+    if answer.choice is not None:
+        diagnosis.add_choice(question, answer.choice, answer.key)
+    if not isinstance(found, Failure):
+        diagnosis.add_reply(found.model, found.fingerprint)
 
 
 def _answer(

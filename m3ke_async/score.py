@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.answer import Answer
+from m3ke_async.diagnostics import Diagnostics
 from m3ke_async.errors import DataError
 from m3ke_async.request import Outcome
 from m3ke_async.statistics import Averages, GroupScore, TaskScore, averages, pool
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Scores", "UsageTotal", "score"]
 
 #: Stands in scores.json; another form gets another number.
-SCORES_VERSION = 1
+SCORES_VERSION = 2
 
 _OTHER_FORM = "not written by this version; write it again with: m3ke score RUN"
 
@@ -105,6 +106,7 @@ class Scores:
         total: all questions pooled.
         averages: the four averages.
         usage: tokens and time.
+        diagnostics: what questions and replies tell besides; None where only the answers were at hand.
     """
 
     split: Split
@@ -115,6 +117,7 @@ class Scores:
     total: GroupScore
     averages: Averages
     usage: UsageTotal
+    diagnostics: Diagnostics | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The content of scores.json."""
@@ -128,6 +131,7 @@ class Scores:
             "levels": {level.value: group.to_json() for level, group in self.levels.items()},
             "tasks": {name: task.to_json() for name, task in self.tasks.items()},
             "usage": asdict(self.usage),
+            "diagnostics": self.diagnostics.to_json() if self.diagnostics else None,
         }
 
     @classmethod
@@ -141,7 +145,9 @@ class Scores:
             if value["version"] != SCORES_VERSION:
                 raise DataError(_OTHER_FORM, file=file)
             tasks = [TaskScore.from_json(task) for task in value["tasks"].values()]
-            return _assemble(Split(value["split"]), value["limit"], tasks, UsageTotal(**value["usage"]))
+            scores = _assemble(Split(value["split"]), value["limit"], tasks, UsageTotal(**value["usage"]))
+            told = value["diagnostics"]
+            return replace(scores, diagnostics=None if told is None else Diagnostics.from_json(told))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"{_OTHER_FORM} ({one_line(str(error))})", file=file) from None
 

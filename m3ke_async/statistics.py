@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
+from m3ke_async.diagnostics import evenness
 from m3ke_async.intervals import over_tasks, wilson
 from m3ke_async.request import Outcome
 from m3ke_async.suite import LETTERS, Cluster, Level
@@ -12,6 +13,7 @@ from m3ke_async.suite import LETTERS, Cluster, Level
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from m3ke_async.diagnostics import Evenness
     from m3ke_async.intervals import Interval
 
 
@@ -88,15 +90,29 @@ class Counts:
         n = self.labelled + self.labelled_missing
         return self.correct / n, (self.correct + n - self.labelled_answered) / n
 
+    @property
+    def rates(self) -> dict[Outcome, float] | None:
+        """Shares of the outcomes among the lines; None where there are none."""
+        lines = sum(self.outcomes.values())
+        return {outcome: n / lines for outcome, n in self.outcomes.items()} if lines else None
+
+    @property
+    def evenness(self) -> Evenness | None:
+        """Whether the letters are spread evenly; None where they are too few."""
+        return evenness(self.letters)
+
     def to_json(self) -> dict[str, Any]:
         """The counts and the rates that follow from them, ready for JSON."""
         counts = {field.name: getattr(self, field.name) for field in fields(self)}
+        rates = self.rates
         return counts | {
             "outcomes": {outcome.value: n for outcome, n in self.outcomes.items()},
             "accuracy": self.accuracy,
             "accuracy_answered": self.accuracy_answered,
             "interval": self.interval,
             "bounds": self.bounds,
+            "rates": None if rates is None else {outcome.value: share for outcome, share in rates.items()},
+            "evenness": asdict(self.evenness) if self.evenness else None,
         }
 
 

@@ -14,6 +14,12 @@ def _numpy() -> Any:
     return pytest.importorskip("numpy")
 
 
+@pytest.fixture(scope="module")
+def multitest() -> Any:
+    """Its import takes longer than hypothesis gives an example."""
+    return pytest.importorskip("statsmodels.stats.multitest")
+
+
 # McNemar
 
 
@@ -120,8 +126,7 @@ def test_holm_worked_by_hand() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=10))
-def test_holm_agrees_with_statsmodels(chances: list[float]) -> None:
-    multitest = pytest.importorskip("statsmodels.stats.multitest")
+def test_holm_agrees_with_statsmodels(multitest: Any, chances: list[float]) -> None:
     assert holm(chances) == pytest.approx(multitest.multipletests(chances, method="holm")[1])
 
 

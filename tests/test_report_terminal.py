@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from m3ke_async.diagnostics import Diagnostics, Picks, Served
 from m3ke_async.published import PublishedTable, published_table
 from m3ke_async.report.terminal import render, summary_lines
 from m3ke_async.request import Outcome, Usage
@@ -220,6 +222,37 @@ def test_no_answers_at_all_is_said_plainly() -> None:
 
 def test_sentences_are_plain_ascii() -> None:
     assert all(line.isascii() for line in summary_lines(dev_run(), shots=4))
+
+
+def _with(diagnostics: Diagnostics) -> list[str]:
+    return summary_lines(replace(lopsided(40, 10, right=10), diagnostics=diagnostics))
+
+
+def test_the_spread_of_letters_has_its_test() -> None:
+    # 10 A, 10 B, 20 C of 40: chi-square is (0 + 0 + 100 + 100) / 10
+    lines = summary_lines(lopsided(40, 10, right=10))
+    assert "Against a quarter each: chi-square 20.0 on 3 degrees of freedom, p < 0.001" in lines
+    assert not any("chi-square" in line for line in summary_lines(lopsided(19, 10)))
+
+
+def test_favourite_lengths_stand_beside_what_is_right() -> None:
+    lines = _with(Diagnostics(Picks(30, 12, 20, 5), Picks(), ()))
+    assert (
+        "The longest option is chosen in 40.0 % of 30 questions that have one, 95 % 24.6-57.7;"
+        " it is right in 25.0 %"
+    ) in lines
+    assert not any("shortest" in line for line in lines)
+
+
+def test_a_model_that_changed_during_the_run_is_a_warning() -> None:
+    one, other = Served("m", "fp_1", 30), Served("m\x1b[0m", None, 10)
+    told = [line for line in _with(Diagnostics(Picks(), Picks(), (one, other))) if "served" in line]
+    (line,) = told
+    assert line == (
+        "Warning: the served model changed during the run: m fp_1 (30 replies), m\ufffd[0m (10 replies);"
+        " the scores mix them, --fresh asks all again"
+    )
+    assert not any("served" in line for line in _with(Diagnostics(Picks(), Picks(), (one,))))
 
 
 # Tables

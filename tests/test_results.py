@@ -19,7 +19,7 @@ from m3ke_async.suite import Split, load_suite
 from tests import questions
 from tests.command import m3ke, m3ke_outside
 from tests.questions import task_name, write_suite
-from tests.server import error, in_thread, raw, reply, right, right_reply
+from tests.server import completion, error, in_thread, raw, reply, right, right_reply
 from tests.small_suite import write_split
 
 if TYPE_CHECKING:
@@ -174,10 +174,25 @@ def test_scores_are_what_counting_the_answers_again_gives(
         read_answers(run / "answers.jsonl", pytest.fail),
         split=Split.DEV,
     )
-    assert json.loads(json.dumps(again.to_json())) == written
+    assert json.loads(json.dumps(again.to_json())) == {**written, "diagnostics": None}
     (failed,) = [line for line in found if line["outcome"] == "failed"]
     assert (failed["reply"], failed["choice"]) == (None, None)
     assert "HTTP 400" in failed["failure"]
+
+
+def test_a_model_that_changes_its_name_during_the_run_is_told_of_again_by_score(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    other = {**completion({"role": "assistant", "content": "A"}), "model": "m-2", "system_fingerprint": "fp"}
+    server.script = {"Q1-1": [raw(other)]}
+    run = ask(server, suite, tmp_path / "results")
+    served = [
+        {"model": "m", "fingerprint": None, "replies": len(MARKS) - 1},
+        {"model": "m-2", "fingerprint": "fp", "replies": 1},
+    ]
+    assert scores(run)["diagnostics"]["served"] == served
+    assert rescored(run)["diagnostics"]["served"] == served
+    assert "the served model changed during the run" in " ".join(m3ke("score", run).out.split())
 
 
 def test_the_order_of_arrival_and_of_arguments_makes_no_difference(

@@ -316,7 +316,7 @@ def test_every_number_of_a_report_stands_in_scores_json() -> None:
     assert cluster["outcomes"]["unparsed"] == 1
     assert cluster["task_mean"] == 0.5
     assert value["averages"]["over_questions"]["value"] == 0.5
-    assert value["version"] == 1
+    assert value["version"] == 2
 
 
 def _damage(value: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
@@ -330,10 +330,12 @@ def _damage(value: dict[str, Any], *path: str, to: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "to"),
     [
-        (("version",), 2),
+        (("version",), 1),
         (("split",), "train"),
         (("tasks",), []),
         (("usage",), {}),
+        (("diagnostics",), {}),
+        (("diagnostics",), {"longest": {}, "shortest": {}, "served": []}),
         (("tasks", "X-Arts & Humanities-College", "correct"), 5),
         (("tasks", "X-Arts & Humanities-College", "correct"), None),
         (("tasks", "X-Arts & Humanities-College", "missing"), 1),

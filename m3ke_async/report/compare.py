@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from m3ke_async.comparison import Verdict
-from m3ke_async.report.grid import percent, points, print_grid, ranged, say
+from m3ke_async.report.grid import chance, percent, points, print_grid, ranged, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,16 +60,16 @@ def _sentences(pair: Pair) -> Iterator[str]:
 def _verdict(total: Paired, first: str, second: str) -> Iterator[str]:
     one, other = map(percent, total.accuracies)
     apart = f"{100 * abs(total.difference):.1f} points"
-    chance = f"exact McNemar p {_chance(total.p_adjusted)}"
+    test = f"exact McNemar p {chance(total.p_adjusted)}"
     if total.p_adjusted != total.p:
-        chance += f" by Holm (alone {_chance(total.p)})"
+        test += f" by Holm (alone {chance(total.p)})"
     match total.verdict:
         case Verdict.NONE:
-            yield f"No difference seen between {first} ({one}) and {second} ({other}): {apart}, {chance}"
+            yield f"No difference seen between {first} ({one}) and {second} ({other}): {apart}, {test}"
         case Verdict.FIRST:
-            yield f"{first.capitalize()} is better than {second}: {one} to {other}, {apart}, {chance}"
+            yield f"{first.capitalize()} is better than {second}: {one} to {other}, {apart}, {test}"
         case Verdict.SECOND:
-            yield f"{second.capitalize()} is better than {first}: {other} to {one}, {apart}, {chance}"
+            yield f"{second.capitalize()} is better than {first}: {other} to {one}, {apart}, {test}"
     if total.interval is not None:
         yield f"{second.capitalize()} less {first}, 95 % by bootstrap: {_signed(total.interval)} points"
     yield (
@@ -98,7 +98,7 @@ def _group_row(group: Paired, pair: Pair) -> tuple[str, ...]:
         *map(points, group.accuracies),
         f"{100 * group.difference:+.1f}",
         "-" if group.interval is None else _signed(group.interval),
-        _chance(group.p_adjusted).removeprefix("= "),
+        chance(group.p_adjusted).removeprefix("= "),
         better[group.verdict],
     )
 
@@ -146,10 +146,6 @@ def _letters(choices: Iterable[str | None]) -> list[str]:
 
 def _kappa(kappa: float | None) -> str:
     return "-" if kappa is None else f"{kappa:.2f}"
-
-
-def _chance(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def _signed(interval: tuple[float, float]) -> str:

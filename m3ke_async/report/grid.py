@@ -75,3 +75,8 @@ def ranged(interval: Interval | None) -> str:
 def number(tokens: int | None) -> str:
     """A count that may be unknown."""
     return "unknown" if tokens is None else f"{tokens:,}"
+
+
+def chance(p: float) -> str:
+    """A p with its sign, such as `= 0.031` and `< 0.001`."""
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from m3ke_async.report.grid import number, percent, points, print_grid, ranged, say
+from m3ke_async.report.grid import chance, number, percent, points, print_grid, ranged, say
 from m3ke_async.request import Outcome
 from m3ke_async.suite import LETTERS, Cluster, Split
+from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rich.console import Console
 
+    from m3ke_async.diagnostics import Diagnostics, Served
     from m3ke_async.published import PublishedRow, PublishedTable
     from m3ke_async.score import Scores
     from m3ke_async.statistics import Average, Averages, Counts, GroupScore
@@ -89,6 +91,10 @@ def _facts(scores: Scores) -> list[str]:
     if total.answered:
         shares = (f"{letter} {n:,} ({100 * n / total.answered:.0f} %)" for letter, n in total.letters.items())
         lines.append(f"Letters: {', '.join(shares)}")
+    if total.evenness is not None:
+        found, p = total.evenness.chi_square, chance(total.evenness.p)
+        lines.append(f"Against a quarter each: chi-square {found:.1f} on 3 degrees of freedom, p {p}")
+    lines += _lengths(scores.diagnostics)
     if usage.prompt_tokens is not None or usage.completion_tokens is not None:
         cached = "" if usage.cached_share is None else f" ({100 * usage.cached_share:.0f} % cached)"
         lines.append(
@@ -96,6 +102,21 @@ def _facts(scores: Scores) -> list[str]:
         )
     if usage.latency_mean is not None:
         lines.append(f"Time: {usage.latency_mean:.2f} s a reply")
+    return lines
+
+
+def _lengths(found: Diagnostics | None) -> list[str]:
+    """Whether long or short options are chosen more often than others."""
+    if found is None:
+        return []
+    lines = []
+    for name, picks in (("longest", found.longest), ("shortest", found.shortest)):
+        if picks.n:
+            right = "" if picks.right_share is None else f"; it is right in {percent(picks.right_share)}"
+            lines.append(
+                f"The {name} option is chosen in {percent(picks.share)} of {picks.n:,} questions"
+                f" that have one, 95 % {ranged(picks.interval)}{right}"
+            )
     return lines
 
 
@@ -142,6 +163,7 @@ def _remarks(scores: Scores, shots: int) -> list[str]:
     return [
         *_remarks_on_labels(scores),
         *_remarks_on_replies(scores.total),
+        *_remarks_on_servers(scores.diagnostics),
         *_remarks_on_coverage(scores),
         *_remarks_on_dev(scores, shots),
     ]
@@ -176,6 +198,21 @@ def _remarks_on_replies(total: GroupScore) -> list[str]:
             " give a larger --max-tokens"
         )
     return remarks
+
+
+def _remarks_on_servers(found: Diagnostics | None) -> list[str]:
+    """One run should be one model from its first reply to its last."""
+    served = found.served if found is not None else ()
+    if len(served) < 2:
+        return []
+    named = (f"{_who(one)} ({one.replies:,} replies)" for one in served[:3])
+    more = f" and {len(served) - 3} more" if len(served) > 3 else ""
+    changed = f"Warning: the served model changed during the run: {', '.join(named)}{more}"
+    return [f"{changed}; the scores mix them, --fresh asks all again"]
+
+
+def _who(served: Served) -> str:
+    return one_line(" ".join(filter(None, (served.model, served.fingerprint))), limit=80)
 
 
 def _remarks_on_coverage(scores: Scores) -> list[str]:

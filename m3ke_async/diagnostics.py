@@ -1,0 +1,167 @@
+"""What a run tells of itself without right answers: favourite letters and lengths, and who answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from math import erfc, exp, pi, sqrt
+from typing import TYPE_CHECKING, Any, Self
+
+from m3ke_async.intervals import wilson
+from m3ke_async.suite import LETTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from m3ke_async.intervals import Interval
+    from m3ke_async.suite import Question
+
+#: Five are expected of each letter, the usual least for a chi-square test.
+_ENOUGH_LETTERS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Evenness:
+    """Pearson's chi-square test of letters against a quarter each, on three degrees of freedom.
+
+    Source: K. Pearson, Philosophical Magazine 50 (1900).
+    """
+
+    chi_square: float
+    p: float
+
+
+def evenness(letters: Mapping[str, int]) -> Evenness | None:
+    """The test of these counts of A to D; None for fewer than twenty letters."""
+    n = sum(letters.values())
+    if n < _ENOUGH_LETTERS:
+        return None
+    expected = n / len(LETTERS)
+    found = sum((letters[letter] - expected) ** 2 for letter in LETTERS) / expected
+    # the upper tail of chi-square, which has a closed form on three degrees of freedom
+    return Evenness(found, erfc(sqrt(found / 2)) + sqrt(2 * found / pi) * exp(-found / 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """How often an option of some kind is chosen where there is one, or is the right one.
+
+    Attributes:
+        n: questions that have such an option and a chosen letter.
+        chosen: of these, questions where it is chosen.
+        labelled: of these, questions whose right letter is known.
+        right: of the labelled ones, questions where it is right.
+    """
+
+    n: int = 0
+    chosen: int = 0
+    labelled: int = 0
+    right: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """Of the choices; a quarter by chance."""
+        return self.chosen / self.n if self.n else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Wilson's 95 % interval around `share`."""
+        return wilson(self.chosen, self.n) if self.n else None
+
+    @property
+    def right_share(self) -> float | None:
+        """How often it is the right one."""
+        return self.right / self.labelled if self.labelled else None
+
+    def plus(self, *, chosen: bool, right: bool | None) -> Picks:
+        """One question more; `right` is None where the right letter is not known."""
+        known = right is not None
+        return Picks(self.n + 1, self.chosen + chosen, self.labelled + known, self.right + bool(right))
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts and what follows from them."""
+        shares = {"share": self.share, "interval": self.interval, "right_share": self.right_share}
+        return asdict(self) | shares
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Who answered, by the replies' own words, and how often."""
+
+    model: str | None
+    fingerprint: str | None
+    replies: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """Findings that need the questions and the replies themselves.
+
+    Attributes:
+        longest: questions where one option is longer than all others.
+        shortest: questions where one option is shorter than all others.
+        served: models and fingerprints that the replies name, the most frequent first.
+    """
+
+    longest: Picks
+    shortest: Picks
+    served: tuple[Served, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in scores.json."""
+        return {
+            "longest": self.longest.to_json(),
+            "shortest": self.shortest.to_json(),
+            "served": [asdict(one) for one in self.served],
+        }
+
+    @classmethod
+    def from_json(cls, value: Any) -> Self:
+        """What `to_json` wrote.
+
+        Raises:
+            KeyError, TypeError: where it is something else.
+        """
+        counts = ("n", "chosen", "labelled", "right")
+        longest, shortest = (
+            Picks(*(value[name][count] for count in counts)) for name in ("longest", "shortest")
+        )
+        return cls(longest, shortest, tuple(Served(**one) for one in value["served"]))
+
+
+class Diagnosis:
+    """Collects what `Diagnostics` tells; its size does not depend on how many questions there are."""
+
+    __slots__ = ("_longest", "_served", "_shortest")
+
+    def __init__(self) -> None:
+        self._longest = self._shortest = Picks()
+        self._served: Counter[tuple[str | None, str | None]] = Counter()
+
+    def add_choice(self, question: Question, choice: str, key: str | None) -> None:
+        """Look at the lengths of the options of a question with a chosen letter."""
+        lengths = [len(text.strip()) for text in question.options]
+        if (letter := _only(lengths, max(lengths))) is not None:
+            self._longest = self._longest.plus(chosen=choice == letter, right=_same(key, letter))
+        if (letter := _only(lengths, min(lengths))) is not None:
+            self._shortest = self._shortest.plus(chosen=choice == letter, right=_same(key, letter))
+
+    def add_reply(self, model: str | None, fingerprint: str | None) -> None:
+        """Remember who answered, where the reply says it."""
+        if model is not None or fingerprint is not None:
+            self._served[model, fingerprint] += 1
+
+    def found(self) -> Diagnostics:
+        """All of it."""
+        ranked = sorted(self._served.items(), key=lambda item: (-item[1], str(item[0])))
+        return Diagnostics(self._longest, self._shortest, tuple(Served(*who, n) for who, n in ranked))
+
+
+def _only(lengths: Iterable[int], wanted: int) -> str | None:
+    """The letter of the one option of this length; None where several have it."""
+    letters = [letter for letter, length in zip(LETTERS, lengths, strict=True) if length == wanted]
+    return letters[0] if len(letters) == 1 else None
+
+
+def _same(key: str | None, letter: str) -> bool | None:
+    return None if key is None else key == letter
