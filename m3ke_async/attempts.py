@@ -236,6 +236,8 @@ class Attempts:
         decision = replace(decision, message=scrub_all(decision.message, self._settings.secrets))
         if response is None or not response.is_success:
             attempt.reservation.refund()  # else tokens were used, if for nothing
+        if response is not None and self._starts_over(attempt, decision.kind, body):
+            return
         action = decision.action
         if decision.kind in _OFTEN_OF_ONE and self._were_answered and self._refused < _REFUSED_ROW:
             action = Action.FAIL_ITEM  # others were answered: it is about this question
@@ -252,6 +254,17 @@ class Attempts:
                 self._refuse(attempt, decision, body)
             case Action.STOP_RUN:
                 self._stop_endpoint(attempt, decision)
+
+    def _starts_over(self, attempt: _Attempt, kind: Kind, body: bytes) -> bool:
+        """Stop the run where it can go on with another request for every question."""
+        adapt = self._settings.adapt
+        if adapt is None or self._were_answered:
+            return False
+        refusal = adapt(kind, attempt.job.ask.request.body, body)
+        if refusal is not None:
+            self._waste(attempt, kind, body)
+            self._course.stop(refusal)
+        return refusal is not None
 
     def _move_off(self, endpoint: Endpoint, now: float) -> None:
         """Let nobody wait for an endpoint that holds everybody back while another one does not."""

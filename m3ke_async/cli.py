@@ -254,12 +254,14 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
     from m3ke_async.places import user_path
     from m3ke_async.plan import make_plan
     from m3ke_async.progress import make_display
+    from m3ke_async.run import run_directory
     from m3ke_async.rundir import STORE_NAME
     from m3ke_async.store import ReplyStore
     from m3ke_async.target import price_of
 
     settings = _settings(model, config, options)
     evaluation, target = _prepare(settings, make_display(quiet=quiet), sends=False)
+    evaluation = evaluation.as_begun(run_directory(evaluation).read())
     path = user_path(settings.results) / STORE_NAME
     if path.exists():
         with ReplyStore(path) as store:

@@ -22,12 +22,14 @@ from m3ke_async.wire.chat import CHAT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from m3ke_async.adaptation import StartOverError
     from m3ke_async.backlog import Ask, Backlog
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.lanes import Lane
     from m3ke_async.providers import Profile
     from m3ke_async.request import Reply
     from m3ke_async.retry import RetryPolicy
+    from m3ke_async.rules import Kind
     from m3ke_async.store import ReplyStore
     from m3ke_async.tally import Tally
     from m3ke_async.wire.protocol import Protocol
@@ -58,6 +60,8 @@ class EngineSettings:
         probe: whether the first request goes alone until it is answered.
         alone: seconds after which it is alone no longer, answered or not; None is no end.
         protocol: how it is asked.
+        adapt: how to go on after a refused request, by the refusal's kind, the request's body and
+            the answer's; None, or an answer of None, is not at all.
         secrets: keys, which are cut out of every message and every kept body.
     """
 
@@ -69,6 +73,7 @@ class EngineSettings:
     probe: bool = True
     alone: float | None = None
     protocol: Protocol = CHAT
+    adapt: Callable[[Kind, bytes, bytes], StartOverError | None] | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 

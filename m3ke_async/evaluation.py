@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from m3ke_async.adaptation import Change, adapt, named, refused_by_file
 from m3ke_async.errors import UsageError
 from m3ke_async.prompt import Prompt, Prompter, load_template
 from m3ke_async.request import ChatRequest, canonical_body
@@ -15,7 +16,7 @@ from m3ke_async.wire.protocol import Protocol, Wanted
 from m3ke_async.wire.protocols import find_protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from m3ke_async.prompt import Template
     from m3ke_async.providers import Profile
@@ -45,6 +46,7 @@ class Evaluation:
         model: its name at the provider.
         address: what stands for the address in the requests' identity.
         template: the wording.
+        changes: what is sent otherwise, since the model refuses it as it was meant.
     """
 
     settings: RunSettings
@@ -54,6 +56,11 @@ class Evaluation:
     model: str
     address: str
     template: Template
+    changes: tuple[Change, ...] = ()
+
+    def as_begun(self, record: Mapping[str, Any] | None) -> Evaluation:
+        """The same as an earlier command sent it, by its run.json; None where there was none."""
+        return self if record is None else replace(self, changes=named(record.get("adapted", ())))
 
     @property
     def protocol(self) -> Protocol:
@@ -72,8 +79,9 @@ class Evaluation:
         settings = self.settings
         if settings.split not in task.sizes:
             return
+        protocol = self.protocol
         # Two models served at one address one after the other must not share replies.
-        address = self.address if self.protocol.names_model else f"{self.address}#{self.model}"
+        address = self.address if protocol.names_model else f"{self.address}#{self.model}"
         prompter = Prompter(
             self.template,
             task,
@@ -92,7 +100,7 @@ class Evaluation:
                 token_parameter=self.profile.token_parameter.value,  # JSON takes no enum as a name
                 stop=self.template.stops(examples=prompt.shots > 0),
             )
-            body = self.protocol.body(wanted)
+            body = adapt(protocol.body(wanted), self.changes)
             request = ChatRequest(
                 self.profile.name,
                 address,
@@ -140,4 +148,5 @@ def make_evaluation(
             f"--shots {settings.shots} takes examples from labelled dev rows, and {len(bare)} of "
             f"{len(selected.tasks)} tasks have none, such as {bare[0]}; give --shots 0, or --tasks that have"
         )
-    return Evaluation(settings, suite, selected, profile, model, address, load_template(settings.template))
+    template, refuses = load_template(settings.template), profile.parameters.refuses
+    return Evaluation(settings, suite, selected, profile, model, address, template, refused_by_file(refuses))

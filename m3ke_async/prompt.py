@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DEFAULT_TEMPLATE = "m3ke-zh/1"
 
 #: Between the instruction, the examples and the question.
-_SEPARATOR = "\n\n"
+SEPARATOR = "\n\n"
 
 
 class FewShot(StrEnum):
@@ -130,13 +130,13 @@ class Template:
         """
         ask = self.question.tail.rstrip()
         asks = (ask,) if ask.startswith("\n") and ask.strip() else ()
-        return (*asks, _SEPARATOR) if examples else asks
+        return (*asks, SEPARATOR) if examples else asks
 
 
 def plain_text(messages: Iterable[Message]) -> str:
     """The messages as one text to be continued; the turns of a chat become the examples of one message."""
     return "".join(
-        message["content"] + ("" if message["role"] == "user" else _SEPARATOR) for message in messages
+        message["content"] + ("" if message["role"] == "user" else SEPARATOR) for message in messages
     )
 
 
@@ -230,9 +230,9 @@ class Prompter:
         """The messages before the last one, and the start of the last one."""
         template = self._template
         examples = [self._pool[place][0] for place in chosen]
-        lead = (template.few_shot if examples else template.zero_shot) + _SEPARATOR
+        lead = (template.few_shot if examples else template.zero_shot) + SEPARATOR
         if self._fewshot is FewShot.MESSAGE:
-            shown = (template.ask(row) + template.reply(row) + _SEPARATOR for row in examples)
+            shown = (template.ask(row) + template.reply(row) + SEPARATOR for row in examples)
             return self._system, lead + "".join(shown)
         turns: list[Message] = []
         for row in examples:

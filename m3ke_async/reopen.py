@@ -64,7 +64,7 @@ def reopen(directory: RunDir, data: str | None, policy: str | None = None) -> Ev
         raise UsageError(
             f"{directory.path} was made of something else: {'; '.join(changed)}; give the right --data"
         )
-    return evaluation
+    return evaluation.as_begun(record)
 
 
 def rescore(

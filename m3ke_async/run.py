@@ -163,9 +163,10 @@ async def run(
     target = find_target(settings, display, environ)
     settings = replace(settings, timeout=target.timeout(settings))
     evaluation = make_evaluation(settings, suite, target.profile, target.model, target.identity)
-    directory = _directory(evaluation)
+    directory = run_directory(evaluation)
     earlier = directory.read()
     _check_same(directory, earlier, evaluation)
+    evaluation = evaluation.as_begun(earlier)
     price = price_of(settings, target.profile, target.model)
     if settings.max_cost is not None and price is None:
         raise UsageError(
@@ -178,6 +179,8 @@ async def run(
     directory.prepare()
     for line in settings.lines():
         display.say(line)
+    for change in evaluation.changes:
+        display.say(f"{target.profile.title} takes another request than the settings ask for: {change.says}")
     _say_unlabelled(evaluation, display)
     tally = Tally(total=evaluation.total)
     since = _since(settings, earlier)
@@ -222,7 +225,12 @@ def _write(session: Session, store: ReplyStore, stopped: M3keError | None) -> Sc
         raise IncompleteError(f"{error}; every reply is kept") from error
 
 
-def _directory(evaluation: Evaluation) -> RunDir:
+def run_directory(evaluation: Evaluation) -> RunDir:
+    """Where a run lies, whether it has begun or not.
+
+    Raises:
+        UsageError: the name that the user gave for it is none.
+    """
     settings = evaluation.settings
     name = (
         checked_name(settings.name)
@@ -299,6 +307,7 @@ def _record(session: Session, state: str, stopped: M3keError | None = None) -> N
             "state": state,
             "stopped": str(stopped) if stopped else None,
             "identity": evaluation.identity(),
+            "adapted": [change.name for change in evaluation.changes],
             "settings": evaluation.settings.to_json(),
             "provider": evaluation.profile.name,
             "model": evaluation.model,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import AsyncExitStack, nullcontext
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from m3ke_async.adaptation import StartOverError, find_change
+from m3ke_async.error_body import read_body
 from m3ke_async.interrupt import signals_stop
 from m3ke_async.recent import Recent
 from m3ke_async.results import choose
+from m3ke_async.scrub import scrub_all
 from m3ke_async.tally import Ledger, Tally
+from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from m3ke_async.engine import Engine
     from m3ke_async.evaluation import Evaluation
     from m3ke_async.progress import Display
+    from m3ke_async.rules import Kind
     from m3ke_async.rundir import RunDir
     from m3ke_async.serve import LocalServer
     from m3ke_async.store import ReplyStore
@@ -31,13 +36,13 @@ if TYPE_CHECKING:
 _PASS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Session:
     """One command at work on a run.
 
     Attributes:
         directory: of the run.
-        evaluation: what is asked.
+        evaluation: what is asked; another one once a refusal has shown what the model takes.
         target: who is asked.
         display: where to say what happens.
         tally: counts of this command.
@@ -53,10 +58,27 @@ class Session:
     earlier: Mapping[str, Any] | None
     since: float
 
+    def refusal(self, kind: Kind, sent: bytes, body: bytes) -> StartOverError | None:
+        """How the run goes on after a refused request; None where it cannot."""
+        error = read_body(body, success=False)
+        change = find_change(kind, error, sent, self.evaluation.changes)
+        if change is None:
+            return None
+        words = one_line(scrub_all(error.message, self.target.secrets), limit=160)
+        title = self.target.profile.title
+        return StartOverError(change, f"{title} refuses the request ({words}): in this run {change.says}")
+
     @property
     def before(self) -> Ledger:
         """What earlier commands took."""
         return Ledger.from_json(self.earlier["ledger"]) if self.earlier else Ledger()
+
+    def start_over(self, refusal: StartOverError) -> None:
+        """Go on with what the model takes; nothing was answered yet."""
+        changes = (*self.evaluation.changes, refusal.change)
+        self.evaluation = replace(self.evaluation, changes=changes)
+        self.tally.start_over(self.evaluation.total)
+        self.display.warn(str(refusal))
 
     @property
     def was_complete(self) -> bool:
@@ -85,38 +107,52 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
         endpoints, server = await connect(
             settings, target, log=session.directory.path / "server.log", rng=rng, stack=stack
         )
-        alone = await preflight(endpoints, target, display)
-        engine = Engine(
-            backlog=Backlog(
-                Lanes(
-                    (_owed(evaluation, task, store, tally, session.since) for task in evaluation.suite.tasks),
-                    lead=settings.shots > 0,
-                )
-            ),
-            endpoints=endpoints,
-            store=store,
-            retry=RetryPolicy(max_attempts=settings.max_attempts, rng=rng),
-            profile=target.profile,
-            settings=EngineSettings(
-                timeout=target.timeout(settings),
-                max_tokens=settings.max_tokens,
-                budget=settings.budget,
-                price=price,
-                replace=settings.fresh or settings.retry_filtered,
-                alone=alone,
-                protocol=target.protocol,
-                secrets=target.secrets,
-            ),
-            tally=tally,
-            on_reply=recent.add,
-            warn=display.warn,
+        engine_settings = EngineSettings(
+            timeout=target.timeout(settings),
+            max_tokens=settings.max_tokens,
+            budget=settings.budget,
+            price=price,
+            replace=settings.fresh or settings.retry_filtered,
+            alone=await preflight(endpoints, target, display),
+            protocol=target.protocol,
+            adapt=session.refusal,
+            secrets=target.secrets,
         )
+        while True:
+            evaluation = session.evaluation
+            owed = (_owed(evaluation, task, store, tally, session.since) for task in evaluation.suite.tasks)
+            engine = Engine(
+                backlog=Backlog(Lanes(owed, lead=settings.shots > 0)),
+                endpoints=endpoints,
+                store=store,
+                retry=RetryPolicy(max_attempts=settings.max_attempts, rng=rng),
+                profile=target.profile,
+                settings=engine_settings,
+                tally=tally,
+                on_reply=recent.add,
+                warn=display.warn,
+            )
+            try:
+                await _run(engine, session, server, recent, signals=signals)
+            except StartOverError as refusal:
+                session.start_over(refusal)
+            else:
+                return
+
+
+async def _run(
+    engine: Engine, session: Session, server: LocalServer | None, recent: Recent, *, signals: bool
+) -> None:
+    """Let an engine ask, as long as its local server lives and nobody interrupts it."""
+    display, tally = session.display, session.tally
+    with ExitStack() as stack:
         if server is not None:
             watch = asyncio.create_task(_stop_with(server, engine))
             stack.callback(watch.cancel)
-        with signals_stop(engine, display, tally) if signals else nullcontext():
-            async with display.watch(tally, recent.outcomes, lambda: engine.next_try):
-                await engine.run()
+        if signals:
+            stack.enter_context(signals_stop(engine, display, tally))
+        async with display.watch(tally, recent.outcomes, lambda: engine.next_try):
+            await engine.run()
 
 
 def _owes(session: Session, store: ReplyStore) -> bool:

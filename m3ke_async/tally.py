@@ -130,6 +130,12 @@ class Tally:
     dropped_shots: int = 0
     ledger: Ledger = field(default_factory=Ledger)
 
+    def start_over(self, total: int) -> None:
+        """Count the questions anew; what asking took stays."""
+        self.total = total
+        self.stored = self.answered = self.failed = self.waiting = self.dropped_shots = 0
+        self.failures.clear()
+
     @property
     def done(self) -> int:
         """Questions that need nothing more from this command."""

@@ -259,7 +259,7 @@ def test_a_key_with_a_line_break_or_chinese_in_it_is_refused_unseen(
         (error(404, "The model `m` does not exist.", code="model_not_found"), "there is no such model"),
         (raw(b"<html>404</html>", 404, Content_Type="text/html"), "it may lack /v1"),
         (error(402, "Insufficient Balance"), "no credit left"),
-        (error(400, "unknown parameter: 'temperature'", code="unknown_parameter"), "temperature"),
+        (error(400, "unknown parameter: 'model_kwargs'", code="unknown_parameter"), "model_kwargs"),
     ],
 )
 def test_what_holds_for_every_question_stops_the_run_in_one_line(

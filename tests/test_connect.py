@@ -93,7 +93,7 @@ FATAL = {
     "wrong address": error(404, "Not Found"),
     "no money": error(402, "pay"),
     "bad parameter": error(
-        400, "Unknown parameter: 'max_tokens'", code="unknown_parameter", param="max_tokens"
+        400, "Unknown parameter: 'model_kwargs'", code="unknown_parameter", param="model_kwargs"
     ),
 }
 

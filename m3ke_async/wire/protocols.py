@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from m3ke_async.errors import UsageError
 from m3ke_async.wire.chat import CHAT
 from m3ke_async.wire.completions import COMPLETIONS
 from m3ke_async.wire.tgi import TGI
@@ -16,5 +17,15 @@ PROTOCOLS = {protocol.name: protocol for protocol in (CHAT, COMPLETIONS, TGI)}
 
 
 def find_protocol(name: str | None, profile: Profile) -> Protocol:
-    """The protocol of that name; None is the provider's first."""
-    return CHAT if name is None else PROTOCOLS[name]
+    """The protocol of that name; None is the provider's first.
+
+    Raises:
+        UsageError: the provider does not speak it.
+    """
+    spoken = [word.value for word in profile.protocols]
+    if name is not None and name not in spoken:
+        raise UsageError(
+            f"{profile.title} does not speak {name}: give --protocol {' or '.join(spoken)}, "
+            "or write custom/NAME --base-url URL"
+        )
+    return PROTOCOLS[name or spoken[0]]
