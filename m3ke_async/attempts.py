@@ -148,12 +148,16 @@ class Attempts:
         """Workers that hold a reply which the disk has not taken yet."""
         return self._keeping
 
-    async def ask(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> None:
-        """Send a question once, and settle what comes back."""
-        request = job.ask.request
+    async def ask(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> Job:
+        """Send a question once, or one that is due again in its place; which, when all is settled."""
         reservation = await self._admit(job, endpoint, task)
         if reservation is None:
-            return
+            return job
+        if (due := self._backlog.turn(job, self._loop.time())) is not job:
+            job = due
+            self._tally.waiting = self._backlog.waiting
+            reservation.give_to(job.ask.request.prompt_chars, job.attempts)
+        request = job.ask.request
         if job.late is not None:
             job.late.cancel()
             job.late = None
@@ -181,16 +185,19 @@ class Attempts:
             if not attempt.overdue:
                 endpoint.answered(self._loop.time(), self._loop.time() - attempt.sent)
             elif job.late is not task:
-                return  # too late: it was asked again, or given up
+                return job  # too late: it was asked again, or given up
             await self._keep(attempt, found)
         elif not attempt.overdue:
             await self._settle(attempt, response, error)
+        return job
 
     async def _admit(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> Reservation | None:
         """Leave to send a question; None when it is not to be sent here and now."""
         self._admitting[task] = endpoint
         try:
-            reservation = await endpoint.pace.admit(job.ask.request.prompt_chars, self._settings.max_tokens)
+            reservation = await endpoint.pace.admit(
+                job.ask.request.prompt_chars, self._settings.max_tokens, job.attempts
+            )
         except asyncio.CancelledError:
             if task not in self._moved:
                 raise

@@ -7,6 +7,7 @@ that is on its way already is not asked again for a second question with the sam
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from dataclasses import dataclass
 from enum import Enum
 from itertools import count
@@ -70,6 +71,7 @@ class Backlog:
         self._lanes = lanes
         self._heap: list[tuple[float, int, Job]] = []
         self._tickets = count()
+        self._put_back: deque[Job] = deque()
         self._jobs: dict[bytes, Job] = {}
         self.waiting = 0
 
@@ -92,13 +94,30 @@ class Backlog:
             now: the time.
             room: as many questions may wait before no new one is begun.
         """
-        due = self.due()
-        if due is not None and due <= now:
-            job = heapq.heappop(self._heap)[2]
-            job.ticket = None
-            self.waiting -= 1
+        if (job := self._due_again(now)) is not None:
             return job
-        return self._new(own) if self.waiting < room else None
+        if self.waiting >= room:
+            return None
+        return self._put_back.popleft() if self._put_back else self._new(own)
+
+    def turn(self, job: Job, now: float) -> Job:
+        """Whose turn it is when leave to send came for `job`: what is due again before what is new.
+
+        A job that has to stand back is handed out again, before all other new ones.
+        """
+        if job.attempts or (due := self._due_again(now)) is None:
+            return job
+        self._put_back.append(job)
+        return due
+
+    def _due_again(self, now: float) -> Job | None:
+        due = self.due()
+        if due is None or due > now:
+            return None
+        job = heapq.heappop(self._heap)[2]
+        job.ticket = None
+        self.waiting -= 1
+        return job
 
     def _new(self, own: Lane[Ask | None] | None) -> Job | Pause | None:
         while (taken := self._lanes.take(own)) is not None:
@@ -136,4 +155,5 @@ class Backlog:
     def clear(self) -> None:
         """Forget what waits: the run is over."""
         self._heap.clear()
+        self._put_back.clear()
         self.waiting = 0

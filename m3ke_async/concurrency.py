@@ -63,6 +63,7 @@ class AdaptiveConcurrency:
         self._patience = _PATIENCE
         self._quiet_until = self._ceiling_until = -math.inf
         self._ceiling = math.inf
+        self._before_refusals: float | None = None
         self._begin_round(skip=0)
 
     @property
@@ -91,7 +92,7 @@ class AdaptiveConcurrency:
                 self._set(self._limit + 1)
         if self._answers >= self._round:
             if now >= self._ceiling_until:
-                self._ceiling = math.inf
+                self._ceiling, self._before_refusals = math.inf, None
             self._end_round(in_flight)
 
     def on_refusal(self, now: float, in_flight: int) -> None:
@@ -105,10 +106,17 @@ class AdaptiveConcurrency:
             return
         self._quiet_until = now + _COOLDOWN
         self._ceiling, self._ceiling_until = self._limit * _CEILING, now + _CEILING_SECONDS
+        self._before_refusals = self._before_refusals or self._limit
         self._slow_start = False
         self._trial = None
         self._set(self._limit * _CUT)
         self._begin_round(skip=in_flight)
+
+    def on_vain_refusals(self) -> None:
+        """Refusals were seen to depend on nothing that is done here: the cuts for them are taken back."""
+        if self._before_refusals is not None:
+            self._set(max(self._limit, self._before_refusals))
+            self._ceiling, self._before_refusals = math.inf, None
 
     def _end_round(self, in_flight: int) -> None:
         latency = self._logs / self._answers

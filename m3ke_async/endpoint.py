@@ -62,6 +62,8 @@ class Endpoint:
         if decision.slow_down:
             if self.pace.refused(decision.wait, reservation):
                 self.concurrency.on_refusal(now, self.active)
+            elif self.pace.is_free(now):
+                self.concurrency.on_vain_refusals()
         else:
             self.pace.answered()
             self.breaker.on_failure(now, self.active)

@@ -295,7 +295,7 @@ class Engine:
         assert task is not None  # noqa: S101 - a coroutine that runs has a task
         try:
             while True:
-                await self._attempts.ask(job, endpoint, task)
+                job = await self._attempts.ask(job, endpoint, task)
                 if task in self._late:
                     return  # overdue: its place was given away
                 endpoint.active -= 1

@@ -32,7 +32,12 @@ _SHORTEST_SLEEP = 0.002
 _ROW = 8
 #: Seconds of a first hold where the server names no wait; doubled for each further one without an answer.
 _HOLD, _LONGEST_HOLD = 1.0, 20.0
-#: After a hold the n-th request goes about _RAMP / n seconds after the one before, so that their number
+#: A hold that answers ended, but after which refusals repeat within so many sends, is of no use: refusals
+#: need not be about the rate, some servers refuse every first try, or so many at random. After so many such
+#: holds in a row nobody is held back for so many seconds, as long as questions get through: of so many
+#: refusals no more than this share was of a third try or a later one.
+_SOON, _USELESS, _FREE_SECONDS, _LATE_TRIES_AMONG, _LATE_TRIES = 24, 3, 30.0, 32, 0.2
+#: After a long hold the n-th request goes about _RAMP / n seconds after the one before, so that their number
 #: grows by half each 40 ms; this care ends when nobody waits _RAMP_SECONDS after the hold.
 _RAMP, _RAMP_SECONDS = 0.1, 1.0
 #: Refusals among so many sends under a known limit that lower our own rate, by how much, how far, how long.
@@ -62,20 +67,27 @@ class ReportedLimits(Protocol):
 class Reservation:
     """The leave to send one request. Settled or refunded once; what comes after is ignored."""
 
-    __slots__ = ("at", "charge", "chars", "max_tokens", "pace", "requests_total", "tokens_total")
+    __slots__ = ("at", "charge", "chars", "max_tokens", "pace", "requests_total", "tokens_total", "tries")
 
-    def __init__(self, pace: Pace, chars: int, max_tokens: int | None) -> None:
+    def __init__(self, pace: Pace, chars: int, max_tokens: int | None, tries: int = 0) -> None:
         self.pace: Pace | None = pace
         self.chars = chars
+        self.tries = tries
         self.max_tokens = max_tokens
         self.charge: Charge | None = None
         self.at = self.requests_total = self.tokens_total = 0.0
+
+    def give_to(self, chars: int, tries: int) -> None:
+        """Use the leave for another prompt, of `chars` characters, that was sent `tries` times before."""
+        self.chars, self.tries = chars, tries
+        if self.pace is not None:
+            self.pace._charge(self)  # noqa: SLF001 (two halves of one thing)
 
     def settle(self, usage: Usage) -> None:
         """Charge what was used; unknown usage leaves the reservation as it was."""
         pace, self.pace = self.pace, None
         if pace is not None:
-            pace._settle(self, usage)  # noqa: SLF001 (two halves of one thing)
+            pace._settle(self, usage)  # noqa: SLF001
 
     def refund(self) -> None:
         """Give all tokens back: the request cost none. Its place among the requests stays used."""
@@ -112,13 +124,18 @@ class Pace:
         self._charges_max_tokens = False
 
         self._queue: deque[tuple[Reservation, asyncio.Future[None]]] = deque()
+        self._queue_again: deque[tuple[Reservation, asyncio.Future[None]]] = deque()
         self._pump: asyncio.Task[None] | None = None
         self._waker: asyncio.Future[None] | None = None
 
         self._held_until = -math.inf
         self._ramp_at: float | None = None  # when the next may go after a hold; None outside
-        self._ramp_count = 0
-        self._holds = 0
+        self._ramp_step, self._ramp_count = _RAMP, 0
+        self._next_hold = _HOLD / 2  # the first is doubled, too
+        self._answers = self._useless_holds = 0
+        self._sent_before_hold = -math.inf
+        self._free_until = -math.inf
+        self._late_tries: deque[bool] = deque(maxlen=_LATE_TRIES_AMONG)
         self._refused_sends: deque[float] = deque(maxlen=_EASE_AMONG)
         self._ease = 1.0
         self._eased_at = -math.inf
@@ -127,24 +144,25 @@ class Pace:
 
     # -- asking for leave -------------------------------------------------------------------------
 
-    async def admit(self, chars: int, max_tokens: int | None = None) -> Reservation:
+    async def admit(self, chars: int, max_tokens: int | None = None, tries: int = 0) -> Reservation:
         """Leave to send a prompt of `chars` characters, first come, first served.
 
         Args:
             chars: characters of the prompt.
             max_tokens: what the request allows the answer; None where it does not say.
+            tries: how often it was sent before; what was goes before what was not.
         """
-        reservation = Reservation(self, chars, max_tokens)
+        reservation = Reservation(self, chars, max_tokens, tries)
         loop = asyncio.get_running_loop()
         now = loop.time()
         if self._open:
             self._count(reservation, now)
             return reservation
-        if not self._queue and self._delay(reservation, now) <= 0 and await self._requests.ready():
+        if not self._is_waited_for and self._delay(reservation, now) <= 0 and await self._requests.ready():
             self._grant(reservation, now)
             return reservation
         granted = loop.create_future()
-        self._queue.append((reservation, granted))
+        (self._queue_again if tries else self._queue).append((reservation, granted))
         self._open = False
         if self._pump is None:
             self._pump = loop.create_task(self._run_queue())
@@ -156,20 +174,24 @@ class Pace:
             raise
         return reservation
 
+    @property
+    def _is_waited_for(self) -> bool:
+        return bool(self._queue or self._queue_again)
+
     async def _run_queue(self) -> None:
         loop = asyncio.get_running_loop()
         this = self._pump
         try:
-            while self._queue:
-                reservation, granted = self._queue[0]
+            while queue := self._queue_again or self._queue:
+                reservation, granted = queue[0]
                 if granted.done():  # its task was cancelled
-                    self._queue.popleft()
+                    queue.popleft()
                 elif (delay := self._delay(reservation, loop.time())) > 0:
                     await self._sleep(delay)
                 elif not await self._requests.ready():
                     await self._requests.wait()  # and look again: a hold may have begun meanwhile
                 else:
-                    self._queue.popleft()
+                    queue.popleft()
                     self._grant(reservation, loop.time())
                     granted.set_result(None)
         finally:
@@ -201,13 +223,13 @@ class Pace:
 
     def _ramp(self, now: float) -> None:
         """Set the time of the next request after a hold."""
-        if not self._queue and now >= self._held_until + _RAMP_SECONDS:
+        if not self._is_waited_for and now >= self._held_until + _RAMP_SECONDS:
             self._ramp_at = None
             self._see_whether_open()
         else:
             self._ramp_count += 1
             after = max(self._ramp_at or now, now - LAG)
-            self._ramp_at = after + self._rng.uniform(0.5, 1.5) * _RAMP / self._ramp_count
+            self._ramp_at = after + self._rng.uniform(0.5, 1.5) * self._ramp_step / self._ramp_count
 
     def _tokens_to_reserve(self, reservation: Reservation) -> float:
         if self._charges_max_tokens:
@@ -248,6 +270,10 @@ class Pace:
             self._tokens.settle(reservation.charge, prompt + completion)
             self._wake()
 
+    def _charge(self, reservation: Reservation) -> None:
+        if reservation.charge is not None:
+            self._tokens.settle(reservation.charge, self._tokens_to_reserve(reservation))
+
     def _refund(self, reservation: Reservation) -> None:
         if reservation.charge is not None:
             self._tokens.settle(reservation.charge, 0)
@@ -255,7 +281,7 @@ class Pace:
 
     def answered(self) -> None:
         """A request was answered, well or badly, but not refused for its rate."""
-        self._holds = 0
+        self._answers += 1
         if self._ease < 1 and asyncio.get_running_loop().time() >= self._eased_at + _EASE_SECONDS:
             self._ease = 1.0
             self._apply_rates()
@@ -273,18 +299,42 @@ class Pace:
         now = asyncio.get_running_loop().time()
         number = reservation.requests_total
         self._refused_sends.append(number)
+        self._late_tries.append(reservation.tries >= 2)
         # What was sent before the limit was known says nothing about keeping to it.
         kept_to = number > self._sent_before_limit
         if kept_to and self._refused_among(_EASE_AMONG, number) >= _EASE_AFTER:
             self._slow_down(now)
-        repeated = 2 * self._refused_among(_ROW, number) >= min(_ROW, number)
-        if repeated:
-            if now >= self._held_until:  # not one of the same wave
-                self._holds = min(self._holds + 1, 16)
-            self.hold(min(_HOLD * 2.0 ** (self._holds - 1), _LONGEST_HOLD) if wait is None else wait)
-        return repeated
+        if 2 * self._refused_among(_ROW, number) < min(_ROW, number):
+            return False
+        if now < self._held_until:  # one of the same wave
+            self.hold(wait or 0.0)
+            return self._useless_holds == 0
+        if self._useless_holds >= _USELESS:
+            self._useless_holds, self._free_until = 1, now + _FREE_SECONDS
+        if wait is None and self.is_free(now):
+            self._sent_before_hold = self._requests_total
+            return False
+        self._judge_hold(number)
+        self.hold(self._next_hold if wait is None else wait)
+        return self._useless_holds == 0
 
-    def _refused_among(self, sends: int, number: float) -> int:
+    def _judge_hold(self, number: float) -> None:
+        """Refusals repeat: how long the next hold is, and whether the last one was of any use."""
+        if not self._answers:
+            self._next_hold = min(2 * self._next_hold, _LONGEST_HOLD)
+        else:
+            self._next_hold = _HOLD
+            soon = number - self._sent_before_hold <= _SOON
+            self._useless_holds = max(0, self._useless_holds + (1 if soon else -1))
+        self._answers = 0
+        self._sent_before_hold = self._requests_total
+
+    def is_free(self, now: float) -> bool:
+        """Whether refusals hold nobody back, because holds were seen to be of no use."""
+        late = sum(self._late_tries) > _LATE_TRIES * len(self._late_tries)
+        return now < self._free_until and not late
+
+    def _refused_among(self, sends: float, number: float) -> int:
         """Refusals among the last `sends` sends up to this one."""
         return sum(number - sends < other <= number for other in self._refused_sends)
 
@@ -307,7 +357,8 @@ class Pace:
         until = asyncio.get_running_loop().time() + seconds
         if until > self._held_until:
             self._held_until = until
-            self._ramp_at = until + self._rng.uniform(0, _RAMP)
+            self._ramp_step = min(_RAMP, seconds / 10)
+            self._ramp_at = until + self._rng.uniform(0, self._ramp_step)
             self._ramp_count = 0
             self._requests.rest()
             self._open = False
@@ -367,7 +418,7 @@ class Pace:
         """Whether `admit` has nothing at all to look at."""
         self._open = (
             self._limits == (None, None)
-            and not self._queue
+            and not self._is_waited_for
             and self._ramp_at is None
             and not self._request_room.known
             and not self._token_room.known

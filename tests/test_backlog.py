@@ -48,6 +48,18 @@ def test_a_question_that_is_due_again_goes_before_new_ones() -> None:
     assert take(backlog, now=5.0) is first
 
 
+def test_a_question_that_was_never_sent_stands_back_for_one_that_is_due_again() -> None:
+    backlog = make(["Q0-0", "Q0-1", "Q0-2"])
+    first, second = take(backlog), take(backlog)
+    first.attempts = 1
+    backlog.again(first, due=5.0)
+    assert backlog.turn(second, now=4.9) is second
+    assert backlog.turn(second, now=5.0) is first
+    assert backlog.waiting == 0
+    assert backlog.turn(first, now=9.0) is first
+    assert drain(backlog) == ["Q0-1", "Q0-2"]
+
+
 def test_waiting_questions_come_back_in_the_order_in_which_they_are_due() -> None:
     backlog = make(["Q0-0", "Q0-1", "Q0-2"])
     jobs = [take(backlog) for _ in range(3)]

@@ -228,6 +228,15 @@ def test_refusals_of_one_wave_cut_once_and_the_limit_stays_below_what_was_refuse
     assert control.limit == 100
 
 
+def test_cuts_for_refusals_that_were_in_vain_are_taken_back() -> None:
+    control = AdaptiveConcurrency(start=100)
+    control.on_refusal(10.0, 100)
+    control.on_refusal(12.0, 70)
+    assert control.limit < 50
+    control.on_vain_refusals()
+    assert control.limit == 100
+
+
 def test_equal_bounds_are_a_fixed_number() -> None:
     run = Run(control := AdaptiveConcurrency(upper=20, lower=20), 4, fixed(0.2), questions=3000)
     control.on_refusal(1e6, 20)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from itertools import pairwise
+import zlib
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from m3ke_async.attempts import _STORE_TRIES, MAX_WAIT
+from m3ke_async.concurrency import AdaptiveConcurrency
 from m3ke_async.engine import _ROOM, GRACE
 from m3ke_async.errors import DataError, IncompleteError, StoppedError
 from m3ke_async.retry import RETRY_BUDGET
@@ -21,7 +23,7 @@ from tests.questions import marks
 from tests.server import DRIP, HALF, HANG, HEADERS, RESET, Gate, Wire, error, raw, reply, right, right_reply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from m3ke_async.request import ChatRequest, Reply
@@ -263,6 +265,54 @@ def test_one_refusal_among_answers_slows_nobody_else(store: ReplyStore, wire: Wi
     run(bench(store, wire, marks(1, 40), concurrency=4))
     assert max(wire.times("Q0-39")) < fake_time.START + 12
     assert wire.times("Q0-20")[1] - wire.times("Q0-20")[0] >= 30
+
+
+def refused(mark: str, attempt: int) -> float:
+    """A number from 0 to 1, the same in every run."""
+    return zlib.crc32(f"{mark}/{attempt}".encode()) / 2**32
+
+
+@pytest.mark.parametrize(
+    "refuses",
+    [
+        lambda mark, attempt: attempt == 1,
+        lambda mark, attempt: attempt == 1 and mark.startswith("Q0"),
+        lambda mark, attempt: refused(mark, attempt) < 0.2,
+        lambda mark, attempt: refused(mark, attempt) < 0.4,
+    ],
+    ids=["every first try", "the first tries of one task", "a fifth", "two fifths"],
+)
+@pytest.mark.parametrize("concurrency", [16, None], ids=["fixed", "auto"])
+def test_refusals_that_are_not_about_the_rate_do_not_make_the_run_crawl(
+    store: ReplyStore, wire: Wire, refuses: Callable[[str, int], bool], concurrency: int | None
+) -> None:
+    tasks = [marks(task + 1, 200)[-200:] for task in range(4)]
+    for mark in chain(*tasks):
+        wire.script[mark] = [
+            error(429).after(0.02) if refuses(mark, attempt) else right_reply(mark).after(0.2)
+            for attempt in range(1, 9)
+        ]
+    asking = bench(store, wire, *tasks, attempts=8, concurrency=16)
+    engine = asking.build()
+    if concurrency is None:
+        asking.endpoints[0].concurrency = AdaptiveConcurrency(start=16)
+
+    async def main() -> float:
+        await engine.run()
+        return asyncio.get_running_loop().time() - fake_time.START
+
+    seconds = fake_time.run(main())
+    assert asking.tally.answered == 800
+    assert seconds < 4 * 800 * 0.22 / 16  # four times as long as the answers alone take
+
+
+def test_what_is_due_again_goes_before_what_was_never_sent(store: ReplyStore, wire: Wire) -> None:
+    wire.default = slow
+    for mark in marks(1, 8):
+        wire.script[mark] = [error(429), slow(mark)]
+    run(bench(store, wire, marks(1, 40), concurrency=8))
+    again = [place for place, seen in enumerate(wire.seen) if seen.attempt == 2]
+    assert max(again) < 8 + 8 + 8  # of 48 requests
 
 
 def test_a_wait_beyond_all_measure_ends_the_run_and_says_how_long(store: ReplyStore, wire: Wire) -> None:

@@ -456,6 +456,46 @@ def test_without_a_wait_from_the_server_holds_double_up_to_a_cap_and_answers_end
         assert expected <= wait <= expected + 0.2
 
 
+def test_holds_after_which_refusals_repeat_at_once_end_for_a_while_where_questions_get_through() -> None:
+    async def main(tries: int) -> list[bool]:
+        pace, held = seeded(), []
+        for _ in range(40):  # every other send is refused, whatever the pause before it
+            (await pace.admit(CHARS)).refund()
+            pace.answered()
+            pace.refused(None, await pace.admit(CHARS, None, tries))
+            held.append(pace.is_held(asyncio.get_running_loop().time()))
+        return held
+
+    assert fake_time.run(main(tries=0)) == [True] * 4 + [False] * 36
+    assert all(fake_time.run(main(tries=2)))  # third tries are refused as well: pausing is all that is left
+
+
+def test_what_was_sent_before_goes_before_what_was_not() -> None:
+    async def main() -> list[str]:
+        pace, order = seeded(60), []
+
+        async def one(name: str, tries: int) -> None:
+            await pace.admit(CHARS, None, tries)
+            order.append(name)
+
+        await pace.admit(CHARS)
+        names = [("new 1", 0), ("again 1", 1), ("new 2", 0), ("again 2", 3)]
+        await asyncio.gather(*(one(name, tries) for name, tries in names))
+        return order
+
+    assert fake_time.run(main()) == ["again 1", "again 2", "new 1", "new 2"]
+
+
+def test_a_leave_that_is_given_to_a_longer_prompt_takes_its_tokens() -> None:
+    async def main() -> float:
+        pace = seeded(None, 1000)
+        (await pace.admit(100, 100)).give_to(700, 1)
+        await pace.admit(100, 100)
+        return seconds()
+
+    assert fake_time.run(main()) == pytest.approx(800 / 1000 * 60, rel=0.02)
+
+
 def test_after_a_hold_they_do_not_wake_together() -> None:
     async def main() -> list[float]:
         pace = seeded()
