@@ -153,10 +153,7 @@ class Attempts:
         reservation = await self._admit(job, endpoint, task)
         if reservation is None:
             return job
-        if (due := self._backlog.turn(job, self._loop.time())) is not job:
-            job = due
-            self._tally.waiting = self._backlog.waiting
-            reservation.give_to(job.ask.request.prompt_chars, job.attempts)
+        job = self._turn(job, reservation)
         request = job.ask.request
         if job.late is not None:
             job.late.cancel()
@@ -190,6 +187,14 @@ class Attempts:
         elif not attempt.overdue:
             await self._settle(attempt, response, error)
         return job
+
+    def _turn(self, job: Job, reservation: Reservation) -> Job:
+        """The question that the leave is used for: what is due again goes before what is new."""
+        due = self._backlog.turn(job, self._loop.time())
+        if due is not job:
+            self._tally.waiting = self._backlog.waiting
+            reservation.give_to(due.ask.request.prompt_chars, due.attempts)
+        return due
 
     async def _admit(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> Reservation | None:
         """Leave to send a question; None when it is not to be sent here and now."""
