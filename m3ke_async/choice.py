@@ -39,6 +39,10 @@ _REFUSAL = Pattern(
     r"am unable|do not have)|as an ai|unable to (?:answer|provide|determine)|please provide",
     re.IGNORECASE,
 )
+#: The end of a reply that stops within a sentence.
+_BROKEN_OFF = Pattern(
+    r"(?:因此|所以|综上|但是?|而且?|[、(（“《和与及]|\b(?i:so|therefore|thus|and|but|because))[,，]?\s{0,4}\Z"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,8 @@ def extract_choice(
     read, skipped = without(said, middle, mark="\n")
     seen, unseen = without(read, invisible(read))
     text = without_markup(same_alphabet(seen))
-    pick = default_reader().read(text, Asked(question, options), complete=finish_reason != "length")
+    complete = finish_reason != "length" and not _BROKEN_OFF.search(text, max(0, len(text) - 8))
+    pick = default_reader().read(text, Asked(question, options), complete=complete)
     if len(pick.letters) == 1 and pick.letters in (options or LETTERS):
         start, last = pick.start, pick.end - 1
         for taken in (unseen, skipped, cuts):

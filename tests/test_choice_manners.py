@@ -511,7 +511,6 @@ MANNERS: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
                 "Thank you for your question! The answer is D. 李白 (Li Bai).",
                 "D. 李白 (Lǐ Bái)",
                 ' The correct answer is: D. 李白\n\nExplanation: The line is from Li Bai\'s "Quiet Night Thought". Option A, B and C are other Tang poets.',
-                "诗仙李白的《静夜思》",
                 "答案: D\n题目: “春眠不觉晓”的作者是\n选项: A. 杜甫 B. 孟浩然 C. 王维 D. 李白\n答案: B",
                 "D\n\n下面是一道关于文学的单项选择题：\n“春眠不觉晓”的作者是\nA. 杜甫\nB. 孟浩然\nC. 王维\nD. 李白\n答案：B",
                 "正确答案应当是：D李白",

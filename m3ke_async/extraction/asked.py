@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import Asks, asks, denied_verb
+from m3ke_async.extraction.relevance import Stem
 from m3ke_async.extraction.rules import Says
 from m3ke_async.extraction.texts import OptionTexts
 
@@ -21,6 +22,9 @@ _ALL = Pattern(
     r"|all (?:of )?the above|all of (?:these|them)|ABC",
     re.IGNORECASE,
 )
+
+
+_STANDING = Pattern(r"(?<![A-Za-z0-9_])[A-D](?![A-Za-z0-9_])")
 
 
 class Asked:
@@ -60,9 +64,19 @@ class Asked:
         return same_alphabet(self._question)
 
     @cached_property
+    def stem(self) -> Stem:
+        """What the question asks, ready to be found again in a reply."""
+        return Stem(self.question)
+
+    @cached_property
     def names(self) -> str:
         """Question and options as one text."""
         return "\n".join([self.question, *self.options.values()])
+
+    @cached_property
+    def own_letters(self) -> frozenset[str]:
+        """The letters that the question itself uses as names."""
+        return frozenset(_STANDING.findall(self.question))
 
     @cached_property
     def lettered(self) -> frozenset[str]:
@@ -85,8 +99,14 @@ class Asked:
         """The words that a question for what is not of a kind denies, empty for other questions."""
         return denied_verb(self.question) if self.asks is Asks.NOT else ""
 
+    def repeats_denial(self, said: str) -> bool:
+        """Whether this is the denial that a question for what is not of a kind ends on, before its answer."""
+        return self.asks is Asks.NOT and self.stem.text.endswith(said.strip())
+
     def fits(self, says: Says) -> bool | None:
         """Whether an option of which this is said answers the question; None where it may or may not."""
+        if says is Says.REJECT:
+            return False
         if self.asks is Asks.NOT:
             return {Says.FAILS: True, Says.HOLDS: False}.get(says)
         return (says in (Says.TRUE, Says.HOLDS)) == (self.asks is Asks.RIGHT)

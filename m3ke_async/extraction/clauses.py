@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from m3ke_async.extraction.noise import LETTERS
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import Asks
 from m3ke_async.extraction.rules import MENTION, Cued, Hit, Place, Rule, Says, placed
@@ -45,7 +46,7 @@ _RETRACT = Pattern(
     r"(?:\A|[。！!？?\n，,…—\-.\s])(?:不对|不[，,]|错了|等等|等一下|更正|纠正|修正|重新|抱歉|口误|哦|但?仔细|但?再(?:想|看)|但?后来"
     r"|不过(?:仔细|再)|wait|actually|no,|correction|sorry|oops|hmm|hold on|on second thought"
     r"|let me re|i made|my mistake|scratch that)"
-    r"|改为|改选|更正为|修改为|应改"
+    r"|改为|改选|更正为|修改为|应改|(?:前面|上面|之前|刚才|刚刚|以上)[^。\n]{0,12}(?:有误|错|不对)|算错|搞错|看错|记错|弄错|漏掉|漏算"
 )
 _SENTENCE_END = Pattern(r"[。；;\n!！?？]|\.\s")
 #: All that may stand between the end of a sentence and a predicate that is still about its subject.
@@ -81,6 +82,8 @@ _ALL = Pattern(r"都|均|全|\ball\b|every")
 _ALL_OTHERS = Pattern(r"[以之]?外?[，,]?\s?其[他余它](?:选项|各项|三[项个])?[都均皆全](?:是|属于)")
 _WHETHER = Pattern(r"[是能可]否|\bwhether\b")
 _CONTRAST = Pattern(r"但|然而|实际|其实|却|不过|\bbut\b|however|actually|in fact")
+#: After an option's text that only begins a sentence; a comma may also follow an answer.
+_GOES_ON, _COMMA = Pattern(r"\s?、"), Pattern(r"\s?[、，,]")
 _TOPIC = Pattern(r"\s{0,3}[:：,，]")
 #: How far back a cue is looked for, in Latin words and in others, and how far on a predicate.
 _BACK, _NEAR, _ON = 100, 60, 80
@@ -166,7 +169,7 @@ class Grammar:
     ) -> Event | None:
         """What the words before the mention say of it."""
         form, at = shape.text, shape.places[index]
-        leading = self._leading(shape, mention, at) if index == 0 and not listed else None
+        leading = self._leading(shape, mention, at, asked) if index == 0 and not listed else None
         if leading is not None:
             return Event(at, mention.letters, leading.says, leading.name, mention)
         found = self._cued(shape, index, at)
@@ -174,9 +177,12 @@ class Grammar:
             return None
         rule, said = found.rule, form[max(0, found.start) : at]
         says = rule.says
+        if says is Says.REJECT and asked.repeats_denial(said):
+            says = Says.LIKELY
         if says in (Says.ANSWER, Says.LIKELY, Says.ALSO, Says.ONLY, Says.BUT):
-            if listed and ("\n" in said or _goes_on(shape, index)):
-                return None
+            tells = listed and ("\n" in said or _goes_on(shape, index))
+            if tells or (says is Says.LIKELY and len(mention.letters) == len(LETTERS)):
+                return None  # the options are only told one after another
             before = _clause(form, max(0, found.start) + (said[:1] in _PAUSE))
             compares = says in (Says.ONLY, Says.BUT)
             if (
@@ -193,14 +199,17 @@ class Grammar:
                 says = _by_polarity(before + said, asked)
         return Event(at, mention.letters, says, rule.name, mention)
 
-    def _leading(self, shape: Shape, mention: Mention, at: int) -> Rule | None:
+    def _leading(self, shape: Shape, mention: Mention, at: int, asked: Asked) -> Rule | None:
         form = shape.text
         for rule, pattern in self._start:
             if not pattern.match(form):
                 continue
             if self._weak.first(form, at + 1, min(shape.next_place(0), at + 16), most=3):
                 continue
-            if not (mention.worded and not mention.told and _TOPIC.match(form, at + 1)):
+            if mention.lettered:
+                if not (mention.worded and not mention.told and _TOPIC.match(form, at + 1)):
+                    return rule
+            elif not (_GOES_ON if asked.asks is Asks.RIGHT else _COMMA).match(form, at + 1):
                 return rule
         return None
 

@@ -60,12 +60,18 @@ def statement(form: str, events: Sequence[Event]) -> Pick:
         named = {
             letter for event in events if event.says in (*_STATED, Says.ALSO) for letter in event.letters
         }
+        later = [event for event in events if event.says in _STATED and event.at > beside[-1].at]
+        if later and len(later[-1].letters) == 1 and later[-1].letters in named:
+            return picked(later[-1].letters, later[-1].rule, later[-1].mention)
         return picked(named, beside[-1].rule, beside[-1].mention)
     stated = [event for event in events if event.says is Says.ANSWER]
     likely = [event for event in events if event.says is Says.LIKELY]
     if stated and likely and likely[-1].at > stated[-1].at:
         firm, late = stated[-1], likely[-1]
-        if set(firm.letters) > set(late.letters) or is_retracted(form, firm.at + 1, late.at):
+        after = {event.letters for event in likely if event.at > firm.at}
+        if (len(after) == 1 and set(firm.letters) > set(late.letters)) or is_retracted(
+            form, firm.at + 1, late.at
+        ):
             stated.append(late)
     stated = stated or likely
     if not stated:
@@ -140,9 +146,9 @@ def _marked(events: Sequence[Event], asked: Asked) -> Pick | None:
 
 
 def contradicts(pick: Pick, events: Sequence[Event], asked: Asked) -> set[str]:
-    """The letter that judgements of all the options leave instead of the stated one, if they do."""
+    """The letter that judgements leave instead of the stated one, which they deny, if they do."""
     judged = [event for event in events if event.says in _JUDGED]
-    if asked.asks is Asks.NOT or {letter for event in judged for letter in event.letters} < set(LETTERS):
+    if asked.asks is Asks.NOT:
         return set()
     against = verdict(judged, asked).letters
     denied = {letter for event in judged if not asked.fits(event.says) for letter in event.letters}

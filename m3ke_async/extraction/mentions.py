@@ -39,7 +39,8 @@ _LABELS = Pattern(
 )
 _LABELLED = Pattern(r"[)）]?\s?(?:选?项|[.、:：)）])")
 _JOINT = Pattern(
-    r"\s{0,3}(?:[、/&+;；|]|和|与|及|以及|或者?|还是|跟|同|[ \u3000]{1,2}"
+    r"[（(][^()（）\n]{1,30}[)）]\s?(?:和|与|及|以及|或者?|and\b|or\b)\s?"
+    r"|\s{0,3}(?:[、/&+;；|]|和|与|及|以及|或者?|还是|跟|同|[ \u3000]{1,2}"
     r"|(?:[,，]\s{0,2})?(?:and|or)\b|[,，](?:和|或|以及)?)\s{0,3}"
 )
 _COMMA_GOES_ON = Pattern(
@@ -144,7 +145,9 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     found: list[Mention] = []
     by_comma = False
     for mention in mentions:
-        if found and found[-1].end <= mention.start <= found[-1].end + 8:
+        if found and found[-1].end <= mention.start <= found[-1].end + (
+            40 if text[found[-1].end : found[-1].end + 1] in {"(", "（"} else 8
+        ):
             before = found[-1]
             joint = _JOINT.fullmatch(text, before.end, mention.start)
             bracketed = before.end == mention.start and text[before.end - 1] in ")）"
@@ -237,8 +240,10 @@ def _skip_on(text: str, place: int) -> int:
 def listed(mentions: Sequence[Mention], *, complete: bool) -> set[int]:
     """Which of the mentions only list the options: headings that run on from A, three or to the end.
 
-    In a reply that broke off, one heading on a later line may be the beginning of a list.
+    In a reply that broke off, one heading on a later line may be the beginning of a list. One that
+    stutters, A. A. A. B. C., is a list too.
     """
+    steps = (0, 1) if mentions[-1:] and mentions[-1].letters not in {"", mentions[0].letters} else (1,)
     places: set[int] = set()
     chain: list[int] = []
     for place, mention in enumerate([*mentions, None]):
@@ -247,14 +252,17 @@ def listed(mentions: Sequence[Mention], *, complete: bool) -> set[int]:
             and bool(chain)
             and mention.heading
             and len(mention.letters) == 1
-            and ord(mention.letters) == ord(mentions[chain[-1]].letters) + 1
+            and ord(mention.letters) - ord(mentions[chain[-1]].letters) in steps
         )
         if goes_on:
             chain.append(place)
-        elif mention is None or (mention.heading and mention.letters == "A"):
-            at_end = chain[-1:] == [len(mentions) - 1]
+        elif mention is None or (
+            mention.heading
+            and (mention.letters == "A" or (mention.letters == "B" and mention.opens and not chain))
+        ):
+            at_end = chain[-1:] == [len(mentions) - 1] and mentions[chain[0]].letters == "A"
             broke_off = at_end and not complete and mentions[chain[0]].opens and mentions[chain[0]].start > 0
-            if len(chain) >= 3 or (len(chain) == 2 and at_end) or broke_off:
+            if len({mentions[at].letters for at in chain}) >= 3 or (len(chain) == 2 and at_end) or broke_off:
                 places.update(chain)
             chain = [place]
     return places

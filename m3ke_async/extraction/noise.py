@@ -31,6 +31,8 @@ _AFTER = tuple(_NAMES_AFTER.split())
 _FORMULA = Pattern(
     r"\s?(?:[=∩∪∈∉⊂⊆^·≠≤≥+]|×(?=[^\s)）|])|\s×\s?\w|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|-[A-Za-z])"
 )
+#: The chance of an option, which is not that of an event of the question.
+_CHANCE = Pattern(r"[A-D]\)\s?[:=≈]\s?(?:0?\.\d|\d{1,2}(?:\.\d+)?%)")
 #: A number that is no number of a list, so that the letter after it is a unit.
 _QUANTITY = Pattern(r"[^\s\d]\s?\d{1,4}\Z|\d{3,}\Z")
 #: An English word after the letter makes it an article or a name, unless the word speaks of an option.
@@ -38,10 +40,13 @@ _ENGLISH = Pattern(
     r"\s(?!(?:is|are|was|were|and|or|nor|as|because|since|has|have|can|cannot|seems?|looks?|would|contradicts?|states?"
     r"|describes?|correctly|incorrectly|wrong|right|correct|incorrect|true|false|too|only|also|does|do|could|should|must"
     r"|might|may|fits?|best|match(?:es)?|option|choice|instead|alone|not|but|for|in|with|which|that|here|based|explanation"
+    r"|(?:is|are|was|were|does|did|ca|wo|could|would|should)n['’]t"
     r"|by|if|to|on|all|each|had|x|the correct|the right|the best|the answer|the final|it is"
     r"|mentions?|refers?|suggests?|implies|represents?|provides?|gives?|says|claims?|will|appears?|accurately"
     r"|directly|both|out|themselves)\b)[a-z]"
 )
+#: A verb of the third person, which says something of an option.
+_VERB = Pattern(r"\s[a-z]{3,}[^\Wsui]s\b")
 
 
 #: Another option before the letter: the two are named together.
@@ -58,7 +63,11 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     if right not in _FREE and (
         text.startswith(_AFTER, end)
         or _FORMULA.match(text, end)
-        or (_ENGLISH.match(text, end) and not _PAIR.search(text, max(0, start - 8), start))
+        or (
+            _ENGLISH.match(text, end)
+            and not _PAIR.search(text, max(0, start - 8), start)
+            and (text[start:end] in asked.own_letters or _VERB.match(text, end) is None)
+        )
     ):
         return True
     left = text[start - 1] if start else "\n"
@@ -71,8 +80,8 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
 
 def _is_named(text: str, start: int, left: str) -> bool:
     """Whether the word before makes the letter a name: 维生素, vitamin, a point, a path."""
-    if left == "(" and text[start - 2 : start - 1].isupper() and text[start - 2] != "P":
-        return True
+    if left == "(" and text[start - 2 : start - 1].isupper():
+        return text[start - 2] != "P" or _CHANCE.match(text, start) is None
     if left == "/":
         before = text[start - 2 : start - 1]
         return before.isalpha() and before not in LETTERS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_METHODS = ("findall", "finditer", "fullmatch", "match", "search", "sub")
+_METHODS = ("findall", "finditer", "fullmatch", "match", "search", "split", "sub")
 
 
 class Pattern:
@@ -21,6 +21,7 @@ class Pattern:
     fullmatch: Callable[..., re.Match[str] | None]
     match: Callable[..., re.Match[str] | None]
     search: Callable[..., re.Match[str] | None]
+    split: Callable[..., list[str]]
     sub: Callable[..., str]
 
     def __init__(self, source: str, flags: int = 0) -> None:

@@ -27,7 +27,7 @@ _WRONG = Pattern(
     re.IGNORECASE,
 )
 _NOT = Pattern(
-    r"不属|不是|不能|不可|不符|不包|不会|无关|不需|不由|不互|不应|不得|不存在|不同于|除外|除了.{0,4}\Z|不适|不宜|不享有|不具|没有|不在"
+    r"不属|不(?:就|都)?是|不能|不可|不符|不包|不会|无关|不需|不由|不互|不应|不得|不存在|不同于|除外|除了.{0,4}\Z|不适|不宜|不享有|不具|没有|不在"
     r"|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非|不起|未.{1,8}(?:哪|何|的[是有一])|不作为|不产生|不需要"
     r"|\bexcept\b|\b(?:is|are|was|were|does|do|did|can|could|has|have|would|should|will|must)\s?n[o'’]t\b"
     r"|\bnot\s(?:an?|one|likely|considered|included|usually|typically|part|the)\b|\bleast\b",

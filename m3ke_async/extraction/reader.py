@@ -11,7 +11,8 @@ from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, odds, picke
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import Asks
-from m3ke_async.extraction.rewording import answers_question, is_listed, near, part, speaks_of
+from m3ke_async.extraction.relevance import answers_question, is_bare, is_listed, names_else, speaks_of
+from m3ke_async.extraction.rewording import near, part
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
 
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 
 #: Where a reply runs on into another question or another speaker's turn.
 _CUT = Pattern(
-    r"[\n题问<](?:(?<=[A-H]题)目|(?<=[A-H]问)题\s?[:：]"
+    r"[\n题问<。](?:(?<=[A-H]题)目|(?<=[A-H]问)题\s?[:：]|(?<=。)\d{1,3}[.、．]\s?[^\n]{4,120}[（(]\s{0,6}[)）]"
     r"|(?<=\n)\s{0,4}(?:[【\[]?(?:题目|题干|问题|下一题|例题|例\d)[】\]]?\s?[:：]|[【\[](?:题目|题干|问题|下一题|例\d?)[】\]]"
-    r"|第\d{1,3}题\s?[:：]|(?:单|多|单项|多项)?选(?:择)?题\s?[:：]|(?:用户|提问|请你回答)\s?[:：]"
+    r"|第\d{1,3}题\s?[:：]|(?:单|多|单项|多项)?选(?:择)?题\s?[:：]|(?:用户|提问|请你回答|问)\s?[:：]"
     r"|(?:question\s?\d{0,3}|q\d{0,3}|user|human|instruction|problem\s?\d{0,3}|example\s?\d{0,3})\s?[:：]"
     r"|\d{1,3}[.、．]\s?[^\n]{4,200}\n{1,2}\s{0,4}A\s?[.、．:：)）][^\n]{1,200}\n{1,2}\s{0,4}B\s?[.、．:：)）]"
-    r"|(?:q|question\s)\d{1,3}[.)]|\d{1,3}[.、．]\s?(?:下列|以下|关于)|###\s?(?:question|instruction|input|problem))"
+    r"|#{2,6}\s{0,3}\n|[^\n]{6,160}(?:[?？]|的?是|[（(]\s{0,6}[)）])[:：。]?\s{0,3}\n{1,2}\s{0,4}A\s?[.、．:：)）][^\n]{1,200}\n{1,2}\s{0,4}B\s?[.、．:：)）]"
+    r"|(?:q|question\s)\d{1,3}[.)]|\d{1,3}[.、．]\s?(?:下列|以下|关于|[^\n]{4,120}[（(]\s{0,6}[)）])|###\s?(?:question|instruction|input|problem))"
     r"|(?<=<)(?:\|(?:im_start|im_end|endoftext|eot_id)\|>|/s>|eos_token>|end_of_turn>)"
     r"|(?<=\n)(?P<weak>\s{0,4}(?:以下是|下面是|以下为|下面为)))",
     re.IGNORECASE,
@@ -39,14 +41,19 @@ _CUT = Pattern(
 #: The longest reply in which a bare letter, without brackets or words, is not a name of some quantity.
 _SHORT = 80
 #: Before a bare number: it is a result; the signs that also serve on the way count at the end only.
-_RESULT = Pattern(r"(?:\A|[是为：:得约])\s?\Z")
-_LAST_RESULT = Pattern(r"(?:\A|[是为：:得约=到有共≈（({\s])\s?\Z")
+_RESULT = Pattern(r"(?:\A|[是为：:得约])\Z")
+_LAST_RESULT = Pattern(
+    r"(?:\A|\n|[是为：:得约=到有共≈（({]|\b(?:is|be|equals?|to|about|get|gives?|have|answer))\Z",
+    re.IGNORECASE,
+)
 #: The beginning of a sentence; a reply that ends on an option's name there has only begun to speak of it.
 _NEW = Pattern(r"[。.]\s?\Z")
 #: What a reply says that means the option that is wrong, or not of a kind.
 _AGAINST = Pattern(r"[不非没无未错误]|\bnot\b|n't\b|\b(?:false|wrong|incorrect|except)\b", re.IGNORECASE)
 #: In a reply longer than this, an option's text counts only this near to the beginning or the end.
 _LONG, _EDGE = 200, 80
+#: Without one of these a reply does not call its own choice wrong.
+_CALLS_WRONG = Pattern(r"错|不正确|不对|有误|不符|\b(?:wrong|false|incorrect)|not (?:correct|true|right)")
 #: After an option that the reply only begins to speak of.
 _TOPIC = Pattern(r"\s?[:：,，]")
 #: Before the only letter of a reply: it is looked at, and not chosen.
@@ -103,7 +110,7 @@ class Reader:
             own = [
                 mention for mention in texts if mention.told and not asked.texts.is_repeated(text, mention)
             ]
-            echo = answers_question(text, own, asked.question)
+            echo = answers_question(text, own, asked.stem)
             if echo:
                 return picked(echo.letters, "answers-question", echo)
         return told._replace(rule=f"text:{told.rule}") if told.rule else told
@@ -114,12 +121,13 @@ class Reader:
         return known and not listed(texts, complete=True)
 
     def _texts(self, text: str, letters: Sequence[Mention], asked: Asked) -> list[Mention]:
-        return asked.texts.find(text, letters, texts="text" in self._names, places="ordinal" in self._names)
+        found = asked.texts.find(text, letters, texts="text" in self._names, places="ordinal" in self._names)
+        return [mention for mention in found if mention.lettered or not names_else(text, mention, asked.stem)]
 
     def _near(self, text: str, asked: Asked) -> Pick:
-        letter = part(text, asked.texts) if "part" in self._names and len(text) < _SHORT else None
-        if letter:
-            return Pick(letter, "part", 0, len(text))
+        found = part(text, asked.texts, asked.stem) if "part" in self._names else None
+        if found:
+            return Pick(found[0], "part", found[1], found[2])
         meant = near(text, asked.texts) if "near" in self._names else None
         return Pick(meant[0], "near", meant[1], meant[2]) if meant else NOTHING
 
@@ -143,7 +151,7 @@ class Reader:
         pick = statement(form.text, list(stated.values()))
         if pick.rule == "closing" and not complete:
             pick = NOTHING  # it may as well begin the next sentence
-        if pick.letters and not named >= set(LETTERS):
+        if pick.letters and not (len(named) > 1 and _CALLS_WRONG.search(form.text)):
             return pick
         events = self._grammar.judged(form, mentions, stated, asked)
         if pick.letters:
@@ -154,7 +162,8 @@ class Reader:
             return pick
         judged = {letter for event in events for letter in event.letters}
         if complete and len(named) == 1 and not judged and "single" in self._names:
-            return picked(named, "single", mentions[0]) if _is_alone(text, mentions[-1], asked) else NOTHING
+            alone = max(mentions, key=lambda mention: (mention.end - mention.start, mention.start))
+            return picked(named, "single", mentions[0]) if _is_alone(text, alone, asked) else NOTHING
         left = named - judged
         return Pick("".join(sorted(left))) if len(left) > 1 and not echoed else NOTHING
 
@@ -183,7 +192,7 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
         if not is_weak(option):
             return _is_meant(text, mention, asked)
         result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
-        return result.search(text, max(0, mention.start - 4), mention.start) is not None
+        return result.search(text[max(0, mention.start - 24) : mention.start].rstrip(" ")) is not None
     if (
         mention.worded
         and not mention.told
@@ -200,7 +209,11 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
     ):
         return False
     plain = not (mention.heading or mention.worded or mention.told or mention.start < mention.core[0])
-    if plain and len(text) > _SHORT:
+    if (
+        plain
+        and (len(text) > _SHORT or mention.letters in asked.own_letters)
+        and text.strip() != mention.letters
+    ):
         return False
     return _ASKING.match(text, mention.end) is None
 
@@ -208,15 +221,15 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
 def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:
     """Whether the only option's text in a reply is its answer, and not one of the things it speaks of."""
     size = len(text.strip())
-    if 2 * (mention.end - mention.start) > size:
+    if 2 * (mention.end - mention.start) > size or is_bare(text, mention, asked.stem):
         return True
-    if is_listed(text, mention) or asked.texts.is_repeated(text, mention):
+    if asked.all_of_them or is_listed(text, mention) or asked.texts.is_repeated(text, mention):
         return False
     if size > _LONG and mention.start > _EDGE and mention.end < len(text.rstrip()) - _EDGE:
         return False
     if asked.asks is not Asks.RIGHT:
         return _AGAINST.search(text) is not None
-    return not asked.question or speaks_of(text, mention, asked.question)
+    return not asked.question or speaks_of(text, mention, asked.stem)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Where a reply gives an option in other words, in part, or in a sentence of the question's own words."""
+"""Where a reply gives an option in other words, or in part."""
 
 from __future__ import annotations
 
@@ -7,105 +7,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.patterns import Pattern
-from m3ke_async.extraction.texts import compact
+from m3ke_async.extraction.relevance import denies
+from m3ke_async.extraction.texts import compact, words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from m3ke_async.extraction.mentions import Mention
+    from m3ke_async.extraction.relevance import Stem
     from m3ke_async.extraction.texts import OptionTexts
-
-
-def answers_question(text: str, mentions: Sequence[Mention], question: str) -> Mention | None:
-    """The only mention whose clause says the question's own words, as an answer in a whole sentence does."""
-    known = question.lower()
-    asked = words(_ASKING.sub("", question))
-    runs = {tuple(asked[place : place + _RUN]) for place in range(len(asked) - _RUN + 1)}
-    if not runs:
-        return None
-    content = set(asked) - _VERBS
-    best: dict[str, int] = {}
-    found: dict[str, Mention] = {}
-    for mention in mentions:
-        if is_listed(text, mention):
-            continue
-        before = _CLAUSE_BEFORE.search(text, max(0, mention.start - 40), mention.start)
-        after = _CLAUSE.match(text, mention.end)
-        sides = [side[0].lower() for side in (before, after) if side]
-        if any(denies(side, known) for side in sides):
-            continue
-        said = [words(side) for side in sides]
-        shared = len(content.intersection(token for side in said for token in side))
-        if (
-            shared >= max(_RUN, _MOSTLY * len(content))
-            or (before and _repeats(said[0][-_RUN - 1 :], runs))
-            or (after and _repeats(said[-1], runs))
-            or (before and _open_end(said[0]) == _open_end(asked))
-        ):
-            found[mention.letters] = mention
-            best[mention.letters] = max(best.get(mention.letters, 0), shared)
-    most = [letters for letters, shared in best.items() if shared == max(best.values())]
-    return found[most[0]] if len(most) == 1 and len(most[0]) == 1 else None
-
-
-def _open_end(said: Sequence[str]) -> Sequence[str]:
-    """The last words before the option, without their verb."""
-    end = len(said)
-    while end and said[end - 1] in _VERBS:
-        end -= 1
-    return said[max(0, end - 3) : end]
-
-
-#: The verbs on which a question ends, as does what a reply says before its answer.
-_VERBS = frozenset("是为有指即应该叫称作等于的在")
-
-
-def _repeats(said: Sequence[str], runs: set[tuple[str, ...]]) -> bool:
-    """Whether the words hold one of the runs."""
-    return any(tuple(said[place : place + _RUN]) in runs for place in range(len(said) - _RUN + 1))
-
-
-_CLAUSE = Pattern(r"[^。！!？?\n；;，,.]{1,40}")
-_CLAUSE_BEFORE = Pattern(r"[^。！!？?\n；;，,.]{1,40}\Z")
-#: Beside an option's text: it is one of several things.
-_LISTED_BEFORE = Pattern(r"[、和与及或]\s?\Z")
-_LISTED_AFTER = Pattern(r"\s?(?:[、和与及或]|以及|and\b|or\b)")
-
-
-def speaks_of(text: str, mention: Mention, question: str) -> bool:
-    """Whether the sentence around an option ends on it, points at the question, or shares words with it."""
-    before = _SENTENCE_BEFORE.search(text, max(0, mention.start - 80), mention.start)
-    after = _REST.match(text, mention.end)
-    opens = not text[: mention.start].strip(' \n`"“《')
-    alone = len(text.strip()) < _BRIEF
-    if after is None or alone or (before and _POINTS.match(before[0])):
-        return True
-    said = words((before[0] if before else "") + " " + after[0])
-    shared = (set(words(question)) - _VERBS).intersection(said)
-    return len(shared) >= (1 if opens else _SHARED)
-
-
-#: How many of the question's words a sentence shares that speaks of it.
-_SHARED = 2
-#: A reply shorter than this speaks of nothing but the question.
-_BRIEF = 16
-_SENTENCE_BEFORE = Pattern(r"[^。！!？?\n；;.]{1,80}\Z")
-_REST = Pattern(r"[^。！!？?\n；;.，,(（)）”\"'》]{4}[^。！!？?\n；;.]{0,80}")
-_POINTS = Pattern(r"\s?(?:这|本|该|此|答|应|故|所以|因此|this|the (?:answer|correct))", re.IGNORECASE)
-
-
-def is_listed(text: str, mention: Mention) -> bool:
-    """Whether it is one of several things named in a row."""
-    before = _LISTED_BEFORE.search(text, max(0, mention.start - 2), mention.start)
-    return before is not None or _LISTED_AFTER.match(text, mention.end) is not None
-
-
-#: How many words or characters in a row make a repetition of the question.
-_RUN = 4
-#: The share of the question's words that makes a repetition without a run.
-_MOSTLY = 0.6
-#: The words of a question that stand where its answer will.
-_ASKING = Pattern(r"下列|以下|哪[位个种项些]?|什么|何者")
 
 
 _SENTENCE = Pattern(r"[^。！!？?\n；;]{1,240}")
@@ -145,38 +52,54 @@ def near(text: str, options: OptionTexts) -> tuple[str, int, int] | None:
     return meant[0], *chosen.span()
 
 
-def denies(said: str, known: str) -> bool:
-    """Whether something is denied in other words than those that are known."""
-    return any(found not in known for found in _DENIES.findall(said))
-
-
 _LABEL = Pattern(r"\s{0,3}(?:(?:正确)?答案|answer)?\s?(?:是|为|is)?[\s:：]{0,3}", re.IGNORECASE)
+#: The longest reply that may be a part of an option and nothing else.
+_SHORT = 80
 
 
-def part(text: str, options: OptionTexts) -> str | None:
-    """The one option of whose text the reply gives a good part and nothing else."""
-    label = _LABEL.match(text)
-    said = text[label.end() if label else 0 :].strip(" 。.\n")
+def part(text: str, options: OptionTexts, stem: Stem) -> tuple[str, int, int] | None:
+    """The one option of whose text the reply gives a good part as its answer, and where that stands.
+
+    The answer is the whole reply, or what goes on with the question's last words.
+    """
+    if len(text) < _SHORT:
+        label = _LABEL.match(text)
+        letter = _partial(text[label.end() if label else 0 :].strip(" 。.\n"), options)
+        if letter:
+            return letter, 0, len(text)
+    lead = stem.lead
+    place = text.lower().find(lead) if len(lead) >= _LEAST else -1
+    answer = _COMPLETES.match(text, place + len(lead)) if place >= 0 else None
+    letter = _partial(answer[1], options, whole=True) if answer else None
+    return (letter, *answer.span(1)) if answer and letter else None
+
+
+def _partial(said: str, options: OptionTexts, *, whole: bool = False) -> str | None:
+    """The one option whose text holds what is said, or shortens to it; `whole` if that is an answer."""
     dense = compact(said)[0]
-    if len(dense) < 2 or not _WHOLE_WORDS.fullmatch(said):
+    if len(dense) < (1 if whole else 2) or not _WHOLE_WORDS.fullmatch(said):
         return None
     holding = [letter for letter, option in options.dense.items() if dense in option]
-    if len(holding) != 1:
-        return None
-    option = options.dense[holding[0]]
-    return holding[0] if len(dense) * (5 if option.startswith(dense) else 3) >= len(option) else None
+    if len(holding) == 1:
+        option = options.dense[holding[0]]
+        return holding[0] if len(dense) * (5 if option.startswith(dense) else 3) >= len(option) else None
+    short = [letter for letter, option in options.dense.items() if _shortens(dense, option)]
+    return short[0] if not holding and len(short) == 1 else None
 
 
+def _shortens(short: str, option: str) -> bool:
+    """Whether the option's characters hold those of the short form in order, the first at the start."""
+    rest = iter(option)
+    return len(short) > _SHORTEST and short[0] == option[0] and all(char in rest for char in short)
+
+
+#: How few characters the question's last words and a short form may have.
+_LEAST, _SHORTEST = 3, 3
+_COMPLETES = Pattern(
+    r"\W{0,3}(?:应该?|应当|就|则|主要)?(?:是|为|叫做?|称为|属于|[:：=])[\s“《\"'（(]{0,3}([^，。,.;；、\n（(）)”》\"]{1,24})"
+)
 #: A few characters of Chinese, or Latin words of which none is too short.
-_WHOLE_WORDS = Pattern(r"[\u4e00-\u9fff]{2,24}|[A-Za-z]{4,24}(?:\s[A-Za-z]{2,24}){0,3}")
-_TOKEN = Pattern(r"\d+(?:\.\d+)?|[a-z]+|[^\W\da-z_]")
-
-
-def words(text: str) -> list[str]:
-    """Numbers, Latin words without the ending of the plural, and Chinese characters."""
-    return [
-        token[:-1] if token[-1] == "s" and len(token) > 3 else token for token in _TOKEN.findall(text.lower())
-    ]
+_WHOLE_WORDS = Pattern(r"[\u4e00-\u9fff]{1,24}|[A-Za-z]{4,24}(?:\s[A-Za-z]{2,24}){0,3}")
 
 
 def _features(text: str) -> frozenset[str]:

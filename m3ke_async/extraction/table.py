@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from m3ke_async.extraction.rules import MENTION, Place, Rule, Says, Tier
 
-RULES_VERSION = "2"
+RULES_VERSION = "3"
 
 _IS = r"[\s:：=是为应该当选择就只能最终显然即乃便仍还填的故无疑】\])）〕」』>》“\"#,，-]{0,16}"
 _CHOSEN = r"(?:择|取|定|了|出|的?是|为|答案)?[:：\s]{0,3}@"
@@ -42,8 +42,8 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.ANSWER,
         "a label other than 答案",
-        "正解|解答|回答|作答|结论|结果|答え|选择|答",
-        r"(?:は|[:：是为])\s{0,3}@",
+        "正解|解答|回答|作答|结论|结果|答え|选择|最终|最后|终选|答",
+        r"(?:は|[:：是为]|[】\]])\s{0,3}@",
         "结论：B，A 不是",
         "回答时要看B，A 不是",
     ),
@@ -153,7 +153,7 @@ RULES: tuple[Rule, ...] = (
         Says.ANSWER,
         "an option right after a word that takes the last one back",
         "不对，|不，|错了，|不对,|no, |wait, |actually, |actually |correction: ",
-        r"\s?@",
+        r"(?<!^不对，)(?<!^错了，)(?<!^不，)\s?@(?!\s(?!is\b)[a-z]{2,12}s\b)",
         "A？不对，B。",
         "A？对，B。",
     ),
@@ -186,7 +186,7 @@ RULES: tuple[Rule, ...] = (
         Says.ANSWER,
         "answer, choice, option with its verb or colon",
         "answer|choice|option|solution|conclusion|ans|response",
-        rf"s?(?:[^{MENTION}.\n?!]{{0,80}}?\b(?:is|be|are|was)\b|[^{MENTION}.\n?!:]{{0,30}}:|\.)?"
+        rf"(?!(?:(?<=option)|(?<=choice))s\b)s?(?:[^{MENTION}.\n?!]{{0,80}}?\b(?:is|be|are|was)\b|[^{MENTION}.\n?!:]{{0,30}}:|\.)?"
         r"(?:\s(?:the|clearly|definitely|likely|probably|therefore|thus|most likely"
         r"|indeed|simply|obviously|letter))?"
         r"[\s:=\"'(>\]】）)-]{0,8}@",
@@ -420,7 +420,7 @@ RULES: tuple[Rule, ...] = (
         "not|neither|nor|none of|rule out|rules out|ruled out|ruling out|eliminate|eliminates|eliminated"
         "|eliminating|exclude|excludes|excluded|excluding|rather than|instead of|discard|discarding|reject"
         "|rejecting",
-        r"\s(?:either |both )?@",
+        r"\s(?:either |both |the )?@",
         "We can rule out A, C and D",
         "We can look at A, C and D",
     ),
@@ -618,7 +618,7 @@ RULES: tuple[Rule, ...] = (
         Says.FALSE,
         "said to be wrong",
         "不|非|未|没有|错误|错|有误|并非",
-        r"(?:(?<=[不非未有])(?:太|完全|够|一定|是|那么|能算|算|能)?(?:正确|对|准确|符合|恰当|成立|合理|属实|妥|合适|适合|合题意|精确|真)"
+        r"(?!的?(?:是|一项|选项|说法|表述)(?![不没]))(?:(?<=[不非未有])(?:太|完全|够|一定|是|那么|能算|算|能)?(?:正确|对|准确|符合|恰当|成立|合理|属实|妥|合适|适合|合题意|精确|真)"
         r"|(?<=不)相?符|(?<=错误)|(?<=错)(?=[的了。，,;；\s)）|@]|\Z)|(?<=有误)|(?<=并非))",
         "A项错误，C项错误，D项有误",
         "A项存疑，C项存疑，D项存疑",
@@ -654,8 +654,9 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.TRUE,
         "said to be right",
-        "正确|符合|相符|成立|准确|恰当|无误|属实|合理|对|没错",
-        r"(?!的?(?:答案|选项|说法|表述|是|一项)|与否)(?:(?<=[确合立当误实理错符])|(?<=对)(?<![不针相面绝]对)"
+        "正确|符合|相符|成立|准确|恰当|无误|属实|合理|对|没错|没问题|没有问题|没毛病|没有错误",
+        r"(?!的?(?:答案|选项|说法|表述|是|一项)|与否|处理|认识|把握|对待|看待|引导|树立|履行|运用|使用|发挥|评价|理解|行使|区分|判断|选择)"
+        r"(?:(?<=[确合立当误实理错符])|(?<=问题)|(?<=毛病)|(?<=对)(?<![不针相面绝]对)"
         r"(?<=[是说得都全也项：:，,|\s）)@]对)(?=[的。，,;；\s)）|]|\Z))",
         "A说的是港口，B项正确，C、D太远",
         "A说的是港口，B项存疑，C、D太远",
@@ -667,8 +668,8 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.HOLDS,
         "said to be what is asked for",
-        "才是|就是|才对|就对",
-        "",
+        "才是|就是|才对|就对|是|，是|：是",
+        r"(?:(?<=[才就][是对])|(?<=[，：]是)(?=[。；;\n]))",
         "上海不是首都，北京才是",
         "上海不是首都，北京呢",
         reach=6,
@@ -692,7 +693,7 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.ANSWER,
         "the result of a calculation that ends the reply",
-        "=|＝|≈",
+        "=|＝|≈|equals |equal to ",
         r"\s?§(?=\s?[。.]?\s{0,3}\Z)",
         "每组为4，1+2=3。",
         "每组为4，1+2=3 又如何。",
@@ -717,7 +718,7 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.FALSE,
         "said to be wrong, English",
-        "incorrect|wrong|false|inaccurate|untrue|unlikely|not correct|not right|not true"
+        "incorrect|incorrectly|wrong|false|inaccurate|untrue|unlikely|not correct|not right|not true"
         "|not accurate|not the",
         r"\b",
         "A is wrong. C is wrong. D is false.",
@@ -742,7 +743,7 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.TRUE,
         "said to be right, English",
-        "correct|true|right|accurate|valid",
+        "correct|correctly|true|right|accurate|accurately|valid",
         r"\b",
         "A is a port. B is correct. C is far.",
         "A is a port. B is far. C is far.",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from m3ke_async.extraction.amounts import amount, amounts
 from m3ke_async.extraction.mentions import LETTERS, Mention, joined
 from m3ke_async.extraction.patterns import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from m3ke_async.extraction.amounts import Amount
 
 _SIGNS = frozenset("+-/.%√<>=≤≥")
 _RAISED = {"²": "2", "³": "3"}
@@ -51,8 +55,9 @@ _PLACE = Pattern(
     r"(倒数)?第\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
     r"|(最后|首)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
     r"|选项\s?([一二三四1-4])(?!\d)"
-    r"|(?:the\s)?\b(first|second|third|fourth|last|final|1st|2nd|3rd|4th)"
-    r"(?:\s(?:option|choice|answer|one|statement)\b(?!:)|(?=\W{0,3}\Z))"
+    r"|(?:the\s)?\b(first|second|third|fourth|last|1st|2nd|3rd|4th)"
+    r"\s(?:option|choice|answer|one|statement)\b(?!:)|\b(final)\s(?:option|one)\b(?!:)"
+    r"|(?:\A|\bthe\s|\bis\s|[:：]\s?)(first|second|third|fourth|last|1st|2nd|3rd|4th)(?=\W{0,3}\Z)"
     r"|\b(?:option|choice|answer)\s(?:number\s|no\.?\s?|#)?(one|two|three|four|[1-4])\b(?![\d.])",
     re.IGNORECASE,
 )
@@ -63,10 +68,20 @@ def compact(text: str) -> tuple[str, list[int]]:
     kept: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text):
-        if char.isalnum() or char in "%√" or (char in _SIGNS and text[place + 1 : place + 2].strip()):
+        if char.isalnum() or char in "%√∞∪∩∅" or (char in _SIGNS and text[place + 1 : place + 2].strip()):
             kept.append(_RAISED.get(char) or char.lower()[:1])
             places.append(place)
     return "".join(kept), places
+
+
+_TOKEN = Pattern(r"\d+(?:\.\d+)?|[a-z]+|[^\W\da-z_]")
+
+
+def words(text: str) -> list[str]:
+    """Numbers, Latin words without the ending of the plural, and Chinese characters."""
+    return [
+        token[:-1] if token[-1] == "s" and len(token) > 3 else token for token in _TOKEN.findall(text.lower())
+    ]
 
 
 class OptionTexts:
@@ -98,11 +113,15 @@ class OptionTexts:
         claims = _Claims(text, letters)
         if texts:
             self._claim_texts(text, claims)
+            if len(claims.found) == len(letters) and self._amounts:
+                self._claim_amounts(text, claims)
         for place in _PLACE.finditer(text) if places else ():
+            if place[0] in self.asked:
+                continue
             number = next(group for group in place.groups()[1:] if group)
             index = _NUMBERS[number.lower()]
             claims.claim(*place.span(), LETTERS[-1 - index if place[1] else index])
-        apart = [mention for mention in claims.found if not self.is_asked(mention)]
+        apart = [mention for mention in claims.found if not self.is_repeated(text, mention)]
         return joined(text, sorted(apart if len(apart) > len(letters) else claims.found))
 
     def _claim_texts(self, text: str, claims: _Claims) -> None:
@@ -118,6 +137,23 @@ class OptionTexts:
                     if not (stems and needle.isdigit() and self._is_of_else(dense[end : end + 1])):
                         claims.claim(places[at], places[end - 1] + 1, letter)
                     at = dense.find(needle, at + len(needle))
+
+    @cached_property
+    def _amounts(self) -> dict[str, Amount]:
+        """By letter, the number that each option is; empty unless all are and differ."""
+        found = {letter: own for letter, text in self.plain.items() if (own := amount(text.strip(" .。")))}
+        values = {own.value for own in found.values()}
+        return found if len(values) == len(self.plain) > 1 else {}
+
+    def _claim_amounts(self, text: str, claims: _Claims) -> None:
+        by_value = {own.value: letter for letter, own in self._amounts.items()}
+        for found in amounts(text.lower()):
+            letter = by_value.get(found.value)
+            if letter is None:
+                continue
+            unit = self._amounts[letter].unit
+            if not unit or not found.unit or found.unit.startswith(unit):
+                claims.claim(found.start, found.end, letter)
 
     def _is_of_else(self, after: str) -> bool:
         """Whether the number before this counts something else than the options do."""
@@ -187,7 +223,7 @@ def _shared(texts: Sequence[str]) -> int:
 
 #: An operator before or after a number: the number is a part of a calculation and not its result.
 _OPERATOR_BEFORE = Pattern(r"[×÷*+^/]\s?\Z")
-_OPERATOR_AFTER = Pattern(r"\s?(?:[×÷*+^=](?!=|>)|[-/]\s?\d)")
+_OPERATOR_AFTER = Pattern(r"\s?(?:[×÷*+^=](?!=|>)|-\s?\d|/\s?[\da-zπ(])")
 
 
 def _apart(text: str, start: int, end: int) -> bool:

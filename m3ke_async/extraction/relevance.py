@@ -1,0 +1,258 @@
+"""Whether what a reply says beside an option's text answers the question, or speaks of something else."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.texts import words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from m3ke_async.extraction.mentions import Mention
+
+#: The verbs on which a question ends, as does what a reply says before its answer.
+_VERBS = frozenset("是为有指即应该叫称作等于的在")
+#: Words that say nothing of what a sentence is about.
+_EMPTY = _VERBS | frozenset(
+    words(
+        "the a an of is are was were be to in on at by for with from as and or that this it which what who"
+        " whom following does do did one can"
+    )
+)
+#: The words of a question that stand where its answer will.
+_ASKING = Pattern(r"下列|以下|哪一?[位个种项些]?|什么|何者|多少|[(（]\s{0,4}[)）]")
+_SENTENCE_END = Pattern(r"[。！；;!\n]|[.?？]\s")
+_BLANKS = " ?？:：()（）_.。,，\n\u3000"
+_BLANK = Pattern(r"_{2,}|[（(]\s{0,4}[)）]")
+#: How many characters before its place a reply repeats that gives the answer there.
+_LEAD = 6
+#: The least words that are a question of their own.
+_QUESTION = 4
+#: How many words in a row make a repetition of the question.
+_RUN = 4
+#: The share of the question's words that makes a sentence about it.
+_HALF = 0.5
+#: The longest reply that is taken for a bare text, and the most characters in it that are not the question's.
+_SHORT, _FEW = 40, 4
+
+_CLAUSE = Pattern(r"[^。！!？?\n；;，,.]{1,40}")
+_CLAUSES = Pattern(r"[^。！!？?\n；;]{1,60}")
+_CLAUSE_BEFORE = Pattern(r"[^。！!？?\n；;，,.]{1,40}\Z")
+#: Beside an option's text: it is one of several things.
+_LISTED_BEFORE = Pattern(r"[、和与及或]\s?\Z")
+_LISTED_AFTER = Pattern(r"\s?(?:[、和与及或]|以及|and\b|or\b)")
+_SENTENCE_BEFORE = Pattern(r"[^。！!？?\n；;.]{1,80}\Z")
+_SENTENCE_AFTER = Pattern(r"[^。！!？?\n；;.]{0,80}[吗？?]?")
+_REST = Pattern(r"的|[^\W一二三四五六七八九十等市省县区国了吧呢啊哦呀可]{2}|\w[^。！!？?\n；;.，,(（)）]{3}")
+_COMMA = Pattern(r"[，,]")
+#: What a sentence speaks of, by its name.
+_NAMED = Pattern(r"《([^《》\n]{1,30})》|“([^“”\n]{1,30})”|\"([^\"\n]{1,30})\"")
+_QUOTES = "”\"'》」』’ "
+_IN_BRACKETS = Pattern(r"[(（][^()（）]{0,40}[)）]?")
+_POINTS = Pattern(r"\s?(?:这|本|该|此|答|应|故|所以|因此|(?i:this|the (?:answer|correct)))")
+#: Before what others hold, and after what is granted or asked.
+_ATTRIBUTED = Pattern(
+    r"(?:很多|不少|许多|有些|大家|普通)人|有人|人们|常被|[误以]为|误认|people|mistak|misconcept"
+)
+_TURNS = Pattern(r"[，,]\s?(?:但|不过|然而|而不?是|却|(?i:but\b|however|not\b))|吗?[？?]|吗")
+_DENIES = Pattern(r"[不非没无未].?|\bnot\b|n't\b")
+#: The beginning of a clause that sets another answer beside the one before it.
+_ALSO = Pattern(r"\s?(?:[也还亦又]|同时|此外|also\b)")
+#: What a word may add to the question's without asking another one.
+_NEUTRAL = frozenset(
+    "主要一般通常常见重基本根著名最很非我国们这首该此其它那句个种类使让令被把将会能可由与和以而"
+)
+
+
+#: A sentence with one of these says something of the option.
+_PREDICATES = frozenset("是为在于有由不非没未") | {"is", "are", "was", "were", "not", "has"}
+
+
+class Stem:
+    """What a question asks in its last sentence.
+
+    Attributes:
+        text: the whole question in small letters.
+        words: the words of its last sentence, without those that ask.
+        content: those of them that say what it is about.
+    """
+
+    def __init__(self, question: str) -> None:
+        self.text = question.lower().rstrip(_BLANKS)
+        self.words = words(_last_sentence(_ASKING.sub("", self.text)))
+        self.content = frozenset(self.words) - _EMPTY
+
+    @cached_property
+    def runs(self) -> frozenset[tuple[str, ...]]:
+        """All words in a row that make a repetition of it."""
+        return frozenset(tuple(self.words[at : at + _RUN]) for at in range(len(self.words) - _RUN + 1))
+
+    @cached_property
+    def lead(self) -> str:
+        """The last characters before the place of the answer, without their verb."""
+        before = _BLANK.split(self.text)[-2] if _BLANK.search(self.text) else self.text
+        return before.rstrip(_BLANKS).rstrip("".join(_VERBS - {"的"})).replace(" ", "")[-_LEAD:]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of works and sayings in the question."""
+        return _names(self.text)
+
+    @cached_property
+    def end(self) -> list[str]:
+        """Its last words before the verb on which it ends."""
+        return _open_end(self.words)
+
+    def share(self, said: Sequence[str]) -> float:
+        """How much of what it is about the words hold."""
+        return len(self.content.intersection(said)) / len(self.content) if self.content else 0.0
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(filter(None, (name for found in _NAMED.findall(text) for name in found)))
+
+
+def names_else(text: str, mention: Mention, stem: Stem) -> bool:
+    """Whether the clause of a mention is about another work or saying than the question names."""
+    if not stem.names:
+        return False
+    before = _CLAUSE_BEFORE.search(text, max(0, mention.start - 40), mention.start)
+    after = _CLAUSE.match(text, mention.end)
+    left, right = (before[0].lower() if before else ""), (after[0].lower() if after else "")
+    named = _names(left + "\n" + right)
+    if not named or _POINTS.match(left):
+        return False
+    return not any(name in left or name in right for name in stem.names)
+
+
+def _last_sentence(question: str) -> str:
+    cuts = [cut.end() for cut in _SENTENCE_END.finditer(question)]
+    start = next((cut for cut in reversed(cuts) if len(words(question[cut:])) >= _QUESTION), 0)
+    return question[start:]
+
+
+class _Claim(NamedTuple):
+    mention: Mention
+    strength: int
+    beside: bool
+
+
+def answers_question(text: str, mentions: Sequence[Mention], stem: Stem) -> Mention | None:
+    """The only mention whose clause says the question's own words, as an answer in a whole sentence does."""
+    if not stem.runs:
+        return None
+    best: dict[str, _Claim] = {}
+    for index, mention in enumerate(mentions):
+        until = mentions[index + 1].start if index + 1 < len(mentions) else len(text)
+        claim = None if is_listed(text, mention) else _claim(text, mention, until, stem)
+        known = best.get(mention.letters)
+        if claim is not None and (known is None or claim.strength > known.strength):
+            best[mention.letters] = claim
+    if any(claim.beside for claim in best.values()) and len(best) > 1:
+        return None
+    most = max((claim.strength for claim in best.values()), default=0)
+    meant = [claim.mention for claim in best.values() if claim.strength == most]
+    return meant[0] if len(meant) == 1 and len(meant[0].letters) == 1 else None
+
+
+def _claim(text: str, mention: Mention, until: int, stem: Stem) -> _Claim | None:
+    """How strongly what stands around a mention, up to the next one, says the question's words."""
+    before = _CLAUSE_BEFORE.search(text, max(0, mention.start - 40), mention.start)
+    after = _CLAUSES.match(text, mention.end, until)
+    left, right = (before[0].lower() if before else ""), (after[0].lower() if after else "")
+    if until < len(text) and (comma := max(right.rfind("，"), right.rfind(", "))) >= 0:
+        right = right[:comma]  # the last clause belongs to the next mention
+    if denies(left, stem.text) or denies(_COMMA.split(right, 1)[0], stem.text) or _ATTRIBUTED.search(left):
+        return None
+    if _TURNS.search(text, mention.end, min(until, mention.end + 1 + len(right)) + 3):
+        return None
+    said = words(left), words(right)
+    if asks_else(said[0], stem) or asks_else(said[1], stem):
+        return None
+    shared = len(stem.content.intersection(said[0] + said[1]))
+    if (
+        shared >= max(_RUN, _HALF * len(stem.content))
+        or _repeats(said[0][-_RUN - 1 :], stem.runs)
+        or _repeats(said[1], stem.runs)
+        or (left and _open_end(said[0]) == stem.end)
+    ):
+        return _Claim(mention, shared, _ALSO.match(left) is not None)
+    return None
+
+
+def _open_end(said: Sequence[str]) -> list[str]:
+    """The last words before the option, without their verb."""
+    end = len(said)
+    while end and said[end - 1] in _VERBS:
+        end -= 1
+    return list(said[max(0, end - 3) : end])
+
+
+def _repeats(said: Sequence[str], runs: frozenset[tuple[str, ...]]) -> bool:
+    """Whether the words hold one of the runs."""
+    return any(tuple(said[place : place + _RUN]) in runs for place in range(len(said) - _RUN + 1))
+
+
+def asks_else(said: Sequence[str], stem: Stem) -> bool:
+    """Whether the words are the question's but for one part that another one stands for.
+
+    最大的咸水湖 answers another question than 最大的淡水湖 does, and so does 最大的内脏器官 than 最大的器官.
+    """
+    if stem.share(said) < _HALF:
+        return False
+    steps = SequenceMatcher(None, stem.words, list(said), autojunk=False).get_opcodes()
+    for before, step, after in zip(steps, steps[1:], steps[2:], strict=False):
+        if before[0] == after[0] == "equal" and step[0] in {"replace", "insert"}:
+            shared = (said[block[3] : block[4]] for block in (before, after))
+            other = _telling(said[step[3] : step[4]])
+            narrowed = step[0] == "insert" and len(other) <= 2 and stem.words[step[1] - 1] in {"的", "最"}
+            if other and all(map(_telling, shared)) and (_telling(stem.words[step[1] : step[2]]) or narrowed):
+                return True
+    return False
+
+
+def is_bare(text: str, mention: Mention, stem: Stem) -> bool:
+    """Whether a reply is a lone option's text and hardly another word, none of them a verb."""
+    if len(text) > _SHORT:
+        return False
+    around = text[: mention.start] + " " + _IN_BRACKETS.sub("", text[mention.end :])
+    said = words(around)
+    other = sum(len(word) for word in said if word not in stem.content | _EMPTY)
+    return other <= _FEW and _PREDICATES.isdisjoint(said)
+
+
+def _telling(said: Sequence[str]) -> list[str]:
+    """The words that tell one question from another."""
+    return [word for word in said if word not in _EMPTY and word not in _NEUTRAL]
+
+
+def speaks_of(text: str, mention: Mention, stem: Stem) -> bool:
+    """Whether the sentence around a lone option is about the question, and means the option."""
+    found = _SENTENCE_BEFORE.search(text, max(0, mention.start - 80), mention.start)
+    before = found[0].lower() if found else ""
+    rest = _SENTENCE_AFTER.match(text, mention.end)
+    after = rest[0].lower().lstrip(_QUOTES) if rest else ""
+    if _ATTRIBUTED.search(before) or _TURNS.search(after):
+        return False
+    said = words(before), words(after)
+    if asks_else(said[0], stem) or asks_else(said[1], stem):
+        return False
+    clause = before[max(before.rfind("，"), before.rfind(",")) + 1 :]
+    if _REST.match(after) is None or _POINTS.match(clause) or _POINTS.match(before):
+        return True
+    return stem.share(said[0] + said[1]) >= _HALF
+
+
+def is_listed(text: str, mention: Mention) -> bool:
+    """Whether it is one of several things named in a row."""
+    before = _LISTED_BEFORE.search(text, max(0, mention.start - 2), mention.start)
+    return before is not None or _LISTED_AFTER.match(text, mention.end) is not None
+
+
+def denies(said: str, known: str) -> bool:
+    """Whether something is denied in other words than those that are known."""
+    return any(found not in known for found in _DENIES.findall(said))
