@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from m3ke_async import __version__
-from m3ke_async.errors import DataError, ExitCode, M3keError, UsageError
+from m3ke_async.again import interrupted
+from m3ke_async.errors import DataError, ExitCode, InterruptedRunError, M3keError, UsageError
 from m3ke_async.nearest import nearest
 
 if TYPE_CHECKING:
@@ -46,12 +47,12 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         _fail(error.format_message().replace("\n", " "))
         code = ExitCode.USAGE
+    except (InterruptedRunError, KeyboardInterrupt, click.Abort):
+        _say(f"m3ke: {interrupted(arguments)}", sys.stderr)
+        code = ExitCode.INTERRUPTED
     except M3keError as error:
         _fail(str(error))
         code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        _fail("interrupted; every reply is kept, and the same command goes on")
-        code = ExitCode.INTERRUPTED
     except BrokenPipeError:
         # the reader of our output is gone; what is left in the buffer must not raise at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,6 +4,7 @@
      +-- UsageError           the command or its settings are wrong; nothing was sent
      |    +-- DataError       a suite, template, key or provider file is wrong
      +-- IncompleteError      some questions have no reply; run again to go on
+     |    +-- InterruptedRunError  by the user
      +-- StoppedError         the provider stopped the run: key, money, model
 
 A message is one line: what happened, to what, and what to do next.
@@ -68,6 +69,17 @@ class IncompleteError(M3keError):
     """Some questions have no reply yet; the same command goes on."""
 
     exit_code = ExitCode.INCOMPLETE
+
+
+class InterruptedRunError(IncompleteError):
+    """The user stopped the run; the same command goes on.
+
+    Attributes:
+        at_once: whether the user asked twice, and does not wait for result files either.
+    """
+
+    exit_code = ExitCode.INTERRUPTED
+    at_once = False
 
 
 class StoppedError(M3keError):

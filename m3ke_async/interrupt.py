@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from m3ke_async.errors import ExitCode, IncompleteError
+from m3ke_async.errors import InterruptedRunError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from m3ke_async.engine import Engine
     from m3ke_async.progress import Display
     from m3ke_async.tally import Tally
-
-
-class InterruptedRunError(IncompleteError):
-    """The user stopped the run; the same command goes on.
-
-    Attributes:
-        at_once: whether the user asked twice, and does not wait for result files either.
-    """
-
-    exit_code = ExitCode.INTERRUPTED
-    at_once = False
 
 
 @contextmanager
@@ -48,23 +37,16 @@ def signals_stop(engine: Engine, display: Display, tally: Tally) -> Iterator[Non
             reason.at_once = True
             engine.abort()
 
-    watched = (signal.SIGINT, signal.SIGTERM)
-    try:
-        for number in watched:
-            loop.add_signal_handler(number, on_signal)
-    except NotImplementedError:  # Windows: handlers run in the main thread between bytecodes
-        old = {
-            number: signal.signal(number, lambda *_: loop.call_soon_threadsafe(on_signal))
-            for number in watched
-        }
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
         try:
-            yield
-        finally:
-            for number, handler in old.items():
-                signal.signal(number, handler)
-        return
+            loop.add_signal_handler(number, on_signal)
+        except NotImplementedError:  # Windows: handlers run in the main thread between bytecodes
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(on_signal))
     try:
         yield
     finally:
-        for number in watched:
-            loop.remove_signal_handler(number)
+        for number, handler in before.items():
+            with suppress(NotImplementedError):
+                loop.remove_signal_handler(number)
+            signal.signal(number, handler)

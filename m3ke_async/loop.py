@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from types import FrameType
 
 T = TypeVar("T")
 
 
 def run_loop(main: Coroutine[object, object, T]) -> T:
-    """Run a coroutine to its end in a loop of its own."""
+    """Run a coroutine to its end in a loop of its own; SIGTERM cancels it as Ctrl-C does.
+
+    Raises:
+        KeyboardInterrupt: a signal ended it.
+    """
     factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     with suppress(ImportError):  # Windows, PyPy
         from uvloop import new_event_loop as factory
@@ -22,5 +29,19 @@ def run_loop(main: Coroutine[object, object, T]) -> T:
     # looking for cycles as often as by default costs a sixth of a request.
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
-    with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(main)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with asyncio.Runner(loop_factory=factory) as runner:
+            return runner.run(_terminable(main))
+    finally:
+        _on_sigterm(before)
+
+
+async def _terminable(main: Coroutine[object, object, T]) -> T:
+    _on_sigterm(signal.getsignal(signal.SIGINT))  # the runner's own, which cancels this task
+    return await main
+
+
+def _on_sigterm(handler: Callable[[int, FrameType | None], object] | int | None) -> None:
+    if threading.current_thread() is threading.main_thread():  # no other one may
+        signal.signal(signal.SIGTERM, handler)

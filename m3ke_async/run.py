@@ -20,9 +20,15 @@ import orjson
 
 from m3ke_async import __version__
 from m3ke_async.choice import RULES_VERSION
-from m3ke_async.errors import ExitCode, IncompleteError, M3keError, StoppedError, UsageError
+from m3ke_async.errors import (
+    ExitCode,
+    IncompleteError,
+    InterruptedRunError,
+    M3keError,
+    StoppedError,
+    UsageError,
+)
 from m3ke_async.evaluation import Evaluation, make_evaluation
-from m3ke_async.interrupt import InterruptedRunError
 from m3ke_async.manifest import load_manifest
 from m3ke_async.places import default_suite_path, user_path
 from m3ke_async.progress import Silent

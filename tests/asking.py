@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import sys
 from dataclasses import dataclass, field
@@ -195,14 +196,15 @@ class Ended:
     err: str
 
 
-async def start(*arguments: str) -> asyncio.subprocess.Process:
-    """Start `m3ke` in a process of its own."""
+async def start(*arguments: str, **environ: str) -> asyncio.subprocess.Process:
+    """Start `m3ke` in a process of its own, with these variables beside the own ones."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "m3ke_async",
         *arguments,
         cwd=ROOT,
+        env={**os.environ, **environ},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

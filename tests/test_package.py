@@ -139,7 +139,7 @@ def test_the_metadata_say_name_version_licence_and_command(wheel: Path) -> None:
     assert metadata["Version"] == version()
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
-    assert "m3ke = m3ke_async.cli:main" in entry_points
+    assert "m3ke = m3ke_async.__main__:main" in entry_points
 
 
 def test_an_installation_finds_its_own_files(wheel: Path, tmp_path: Path) -> None:

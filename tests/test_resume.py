@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -25,6 +27,7 @@ from m3ke_async.rundir import STORE_NAME
 from m3ke_async.store import ReplyStore, StoreError
 from tests import fake_time
 from tests.asking import (
+    ROOT,
     Notes,
     ask,
     ask_over,
@@ -475,8 +478,10 @@ async def test_the_first_signal_drains_and_the_same_command_goes_on(
     code, said = await stop_by(server, suite, results, number)
     assert code == 130
     assert "Traceback" not in said
-    assert said.splitlines()[-1].startswith("m3ke: interrupted; every reply is kept")
-    assert "same command" in said.splitlines()[-1]
+    last = said.splitlines()[-1]
+    start_of_command = " -m m3ke_async "
+    assert last.startswith("m3ke: interrupted; every reply is kept; go on with: ")
+    assert shlex.split(last.partition(start_of_command)[2]) == run_arguments(suite, server.url, results)
     assert len(server.seen) == 18
     assert sorted(stored_marks(results)) == sorted(seen.mark for seen in server.seen)
     (answers,) = results.glob("*/answers.jsonl")
@@ -501,8 +506,9 @@ async def test_the_second_signal_leaves_at_once_and_loses_nothing_that_was_answe
     assert len(server.seen) == 30 + 8
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_before_the_first_question_is_one_line_too(
-    server: Server, suite: Path, tmp_path: Path
+    server: Server, suite: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     looked = asyncio.Event()
 
@@ -513,13 +519,29 @@ async def test_a_signal_before_the_first_question_is_one_line_too(
     server.look = look
     process = await start(*run_arguments(suite, server.url, tmp_path / "results", "--quiet"))
     await looked.wait()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     end = await ended(process)
     assert end.code == 130
     # a terminal shows ^C first, so that an empty line stands before the message
-    assert end.err.split("\n", 1)[-1] == (
-        "m3ke: interrupted; every reply is kept, and the same command goes on\n"
+    last = end.err.removeprefix("\n")
+    assert last.startswith("m3ke: interrupted; every reply is kept; go on with: ")
+    assert last.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_while_the_command_is_still_loaded_is_one_line_too(
+    server: Server, suite: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    (tmp_path / "click.py").write_text(
+        f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(60)\n"  # in the midst of an import
     )
+    process = await start(
+        *run_arguments(suite, server.url, tmp_path / "results"), PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"
+    )
+    end = await ended(process)
+    assert end.code == 130
+    assert end.err.startswith("m3ke: interrupted; every reply is kept; go on with: ")
+    assert end.err.count("\n") == 1
 
 
 async def test_ten_kills_at_random_moments_cost_only_what_was_in_flight(
