@@ -150,6 +150,9 @@ _RUN_OPTIONS = (
     click.option("--system", type=_TEXT, metavar="TEXT", help="A system message."),
     click.option("--temperature", type=float, help="Always sent.  [default: 0]"),
     click.option("--max-tokens", type=int, metavar="N", help="Tokens of a reply.  [default: 64]"),
+    click.option(
+        "--thinking", metavar="on|off|default", help="Whether the model thinks first.  [default: its own way]"
+    ),
     click.option("--concurrency", metavar="N|auto", help="Requests in flight.  [default: auto]"),
     click.option(
         "--rpm", type=float, metavar="N", help="Requests a minute.  [default: as the provider says]"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from m3ke_async.adaptation import Change, adapt, named, refused_by_file
 from m3ke_async.errors import UsageError
+from m3ke_async.manner import ThinkingMode, thinking_fields
 from m3ke_async.prompt import Prompt, Prompter, load_template
 from m3ke_async.request import ChatRequest, canonical_body
 from m3ke_async.suite import Split
@@ -68,6 +69,11 @@ class Evaluation:
         return find_protocol(self.settings.protocol, self.profile)
 
     @property
+    def thinking(self) -> Mapping[str, Any]:
+        """The fields that switch thinking as wanted."""
+        return thinking_fields(self.settings.thinking, self.profile, self.model, self.protocol)
+
+    @property
     def total(self) -> int:
         """Questions that are asked."""
         split, limit = self.settings.split, self.settings.limit
@@ -79,7 +85,7 @@ class Evaluation:
         settings = self.settings
         if settings.split not in task.sizes:
             return
-        protocol = self.protocol
+        protocol, fields = self.protocol, self.thinking
         # Two models served at one address one after the other must not share replies.
         address = self.address if protocol.names_model else f"{self.address}#{self.model}"
         prompter = Prompter(
@@ -98,6 +104,7 @@ class Evaluation:
                 temperature=settings.temperature,
                 max_tokens=settings.max_tokens,
                 token_parameter=self.profile.token_parameter.value,  # JSON takes no enum as a name
+                fields=fields,
                 stop=self.template.stops(examples=prompt.shots > 0),
             )
             body = adapt(protocol.body(wanted), self.changes)
@@ -128,6 +135,7 @@ class Evaluation:
             "max_tokens": settings.max_tokens,
             # What came later stands here only where it is used, so that older runs keep their names.
             **({} if self.protocol is CHAT else {"protocol": self.protocol.name}),
+            **({"thinking": self.thinking} if settings.thinking is not ThinkingMode.DEFAULT else {}),
         }
 
 
@@ -137,7 +145,8 @@ def make_evaluation(
     """Check that the suite has what the settings ask for.
 
     Raises:
-        UsageError: no such split, no task that matches, or no dev rows to take examples from.
+        UsageError: no such split, no task that matches, no dev rows to take examples from, or the
+            model cannot be asked in this manner.
     """
     selected = suite.select(settings.tasks) if settings.tasks else suite
     if not selected.size(settings.split):
@@ -148,5 +157,6 @@ def make_evaluation(
             f"--shots {settings.shots} takes examples from labelled dev rows, and {len(bare)} of "
             f"{len(selected.tasks)} tasks have none, such as {bare[0]}; give --shots 0, or --tasks that have"
         )
+    thinking_fields(settings.thinking, profile, model, find_protocol(settings.protocol, profile))
     template, refuses = load_template(settings.template), profile.parameters.refuses
     return Evaluation(settings, suite, selected, profile, model, address, template, refused_by_file(refuses))

@@ -30,6 +30,7 @@ from m3ke_async.errors import (
 )
 from m3ke_async.evaluation import Evaluation, make_evaluation
 from m3ke_async.manifest import load_manifest
+from m3ke_async.manner import ThinkingMode
 from m3ke_async.places import default_suite_path, user_path
 from m3ke_async.progress import Silent
 from m3ke_async.replies import in_store
@@ -49,6 +50,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from m3ke_async.progress import Display
+
+
+#: Fewer tokens than this seldom hold thoughts and an answer.
+_TOKENS_OF_THOUGHT = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +188,7 @@ async def run(
         display.say(f"nothing to ask: {directory.path} is complete")
         return finished
     directory.prepare()
-    for line in settings.lines():
-        display.say(line)
-    for change in evaluation.changes:
-        display.say(f"{target.profile.title} takes another request than the settings ask for: {change.says}")
-    _say_unlabelled(evaluation, display)
+    _announce(evaluation, display)
     tally = Tally(total=evaluation.total)
     since = _since(settings, earlier)
     session = Session(directory, evaluation, target, display, tally, earlier, since)
@@ -295,13 +296,23 @@ def _since(settings: RunSettings, earlier: Mapping[str, Any] | None) -> float:
     return time.time() if since is None else float(since)
 
 
-def _say_unlabelled(evaluation: Evaluation, display: Display) -> None:
-    """Before anything is paid: a split without answers has no accuracy."""
-    split = evaluation.settings.split
-    if not evaluation.suite.labelled(split):
+def _announce(evaluation: Evaluation, display: Display) -> None:
+    """Before anything is paid: the settings, and what should be known of them."""
+    settings = evaluation.settings
+    for line in settings.lines():
+        display.say(line)
+    if settings.thinking is ThinkingMode.ON and settings.max_tokens < _TOKENS_OF_THOUGHT:
+        display.warn(
+            f"thoughts count as tokens, and with --max-tokens {settings.max_tokens} few replies may reach an "
+            f"answer: give {_TOKENS_OF_THOUGHT} or more"
+        )
+    for change in evaluation.changes:
+        title = evaluation.profile.title
+        display.say(f"{title} takes another request than the settings ask for: {change.says}")
+    if not evaluation.suite.labelled(settings.split):
         display.say(
-            f"the {split} split has no public answers: this run writes predictions and has no accuracy; "
-            "an answer key can be scored later by m3ke score RUN --key FILE"
+            f"the {settings.split} split has no public answers: this run writes predictions and has no "
+            "accuracy; an answer key can be scored later by m3ke score RUN --key FILE"
         )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from m3ke_async.address import parse_address
 from m3ke_async.choice import POLICIES
 from m3ke_async.errors import DataError, UsageError
+from m3ke_async.manner import ThinkingMode
 from m3ke_async.nearest import nearest
 from m3ke_async.prompt import DEFAULT_TEMPLATE, FewShot, template_names
 from m3ke_async.scrub import is_variable
@@ -53,6 +54,7 @@ class RunOptions(TypedDict, total=False):
     system: str
     temperature: float
     max_tokens: int
+    thinking: str
     concurrency: int | str
     rpm: float
     tpm: float
@@ -91,6 +93,7 @@ class RunSettings:
         system: text of a system message; none is sent by default.
         temperature: always sent.
         max_tokens: completion tokens of a reply.
+        thinking: whether the model thinks first; `default` leaves it to the model.
         concurrency: requests in flight; None adapts to the server.
         rpm, tpm: requests and tokens a minute; None takes the provider's, as far as known.
         max_attempts: how often a question is sent at most.
@@ -120,6 +123,7 @@ class RunSettings:
     system: str | None = None
     temperature: float = 0.0
     max_tokens: int = 64
+    thinking: ThinkingMode = ThinkingMode.DEFAULT
     concurrency: int | None = None
     rpm: float | None = None
     tpm: float | None = None
@@ -339,6 +343,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "system": _text,
     "temperature": _number(0, high=2),
     "max_tokens": _integer(1),
+    "thinking": _one_of(ThinkingMode),
     "concurrency": _concurrency,
     "rpm": _number(0, above=True),
     "tpm": _number(0, above=True),

@@ -400,3 +400,13 @@ async def test_zero_is_sent_as_the_temperature_and_every_field_by_its_name(
     sent = server.seen[0].body
     assert sent.pop("messages")[-1]["content"].endswith("正确的选项是：")
     assert sent == {"model": "m", "temperature": 0, "max_tokens": 16}
+
+
+def test_thoughts_among_the_parts_of_a_content_are_kept_apart() -> None:
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "也许A"}]},
+        {"type": "text", "text": "B"},
+    ]
+    got = said(parts)
+    assert got is not None
+    assert (got.text, got.reasoning) == ("B", "也许A")

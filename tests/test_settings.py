@@ -77,6 +77,7 @@ def test_every_option_is_taken_as_given() -> None:
         "system": "只答字母\n谢谢",
         "temperature": 1,
         "max_tokens": 16,
+        "thinking": "off",
         "concurrency": 8,
         "rpm": 60,
         "tpm": 1e6,

@@ -23,6 +23,7 @@ def body(wanted: Wanted) -> dict[str, Any]:
         "messages": list(wanted.messages),
         "temperature": wanted.temperature,
         wanted.token_parameter: wanted.max_tokens,
+        **wanted.fields,
     }
 
 
@@ -60,7 +61,10 @@ def _reply(
     *,
     refusal: bool,
 ) -> Reply:
-    reasoning = (_text(message.get(field)) for field in profile.reasoning_fields)
+    reasoning = (
+        *(_text(message.get(field)) for field in profile.reasoning_fields),
+        _thoughts(message.get("content")),
+    )
     return Reply(
         text=text,
         reasoning=next(filter(None, reasoning), None),
@@ -70,6 +74,12 @@ def _reply(
         model=string(answer.get("model")),
         fingerprint=string(answer.get("system_fingerprint")),
     )
+
+
+def _thoughts(content: Any) -> str:
+    """Thoughts among the parts of a content: Mistral's `{"type": "thinking", "thinking": [...]}`."""
+    parts = content if isinstance(content, list) else ()
+    return "".join(_text(part.get("thinking")) for part in parts if isinstance(part, dict))
 
 
 def _text(content: Any) -> str:

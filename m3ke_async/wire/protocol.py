@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from m3ke_async.prompt import Message
     from m3ke_async.providers import Profile
@@ -23,6 +23,7 @@ class Wanted:
         temperature: 0 takes the most likely token each time.
         max_tokens: completion tokens at most.
         token_parameter: the provider's name for that limit, where the protocol leaves a choice.
+        fields: further fields as a provider's file gives them.
         stop: where text that a model continues goes on with a next question; a chat's turn ends by itself.
     """
 
@@ -31,6 +32,7 @@ class Wanted:
     temperature: float
     max_tokens: int
     token_parameter: str = "max_tokens"  # noqa: S105 - a field's name
+    fields: Mapping[str, Any] = field(default_factory=dict)
     stop: tuple[str, ...] = ()
 
 
