@@ -10,9 +10,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.breaker import State
-from m3ke_async.connect import connect, preflight
-from m3ke_async.errors import IncompleteError, StoppedError
+from m3ke_async.connect import connect
+from m3ke_async.ending import ending_line, today
+from m3ke_async.errors import IncompleteError, M3keError, StoppedError
 from m3ke_async.faults import Action, decide
+from m3ke_async.preflight import preflight
+from m3ke_async.providers import load_profile, parse_model
 from m3ke_async.rate_headers import NOTHING, observed_limits
 from m3ke_async.request import Outcome, Reply
 from m3ke_async.results import choose
@@ -24,9 +27,11 @@ if TYPE_CHECKING:
 
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.evaluation import Evaluation, Item
+    from m3ke_async.preflight import Look
+    from m3ke_async.profile import EndedModel, Profile
     from m3ke_async.progress import Display
     from m3ke_async.rate_headers import Limits
-    from m3ke_async.target import Target
+    from m3ke_async.target import NoKeyError, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,7 @@ class Checked:
         choice: the letter that was found in it.
         outcome: of the question.
         limits: what the reply's headers say.
+        ending: when the model ends or ended, where that is known.
         advice: lines on what to change.
     """
 
@@ -49,6 +55,7 @@ class Checked:
     choice: str | None
     outcome: Outcome
     limits: Limits
+    ending: EndedModel | None
     advice: tuple[str, ...]
 
     def lines(self) -> list[str]:
@@ -81,6 +88,16 @@ def _shown(count: int | None) -> str:
     return "unknown" if count is None else f"{count:,}"
 
 
+def refuse_without_key(model: str, error: NoKeyError) -> M3keError:
+    """What to raise where there is no key: that a model is gone comes before how to pay for it."""
+    provider, name = parse_model(model)
+    profile = load_profile(provider)
+    ending = profile.end_of(name)
+    if ending is None or ending.on > today():
+        return error
+    return StoppedError(ending_line(profile, ending, today()))
+
+
 async def check(evaluation: Evaluation, target: Target, log: Path, display: Display) -> tuple[Checked, ...]:
     """Ask every endpoint the first question of the run.
 
@@ -92,10 +109,10 @@ async def check(evaluation: Evaluation, target: Target, log: Path, display: Disp
     async with AsyncExitStack() as stack:
         rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
         endpoints, _ = await connect(evaluation.settings, target, log=log, rng=rng, stack=stack)
-        listed = await preflight(endpoints, target, display)
+        look = await preflight(endpoints, target, display)
         return tuple(
             [
-                await _check_one(endpoint, item, evaluation, target, listed=listed is not None)
+                await _check_one(endpoint, item, evaluation, target, look)
                 for endpoint in endpoints
                 if endpoint.breaker.state is not State.FATAL  # it was not reached, and left out
             ]
@@ -103,7 +120,7 @@ async def check(evaluation: Evaluation, target: Target, log: Path, display: Disp
 
 
 async def _check_one(
-    endpoint: Endpoint, item: Item, evaluation: Evaluation, target: Target, *, listed: bool
+    endpoint: Endpoint, item: Item, evaluation: Evaluation, target: Target, look: Look
 ) -> Checked:
     started = time.perf_counter()
     status, headers, body, error = None, {}, b"", None
@@ -122,22 +139,27 @@ async def _check_one(
             target.profile, status=status, headers=headers, body=body, exception=error, now=time.time()
         )
         message = f"{endpoint.address.public}: {scrub_all(decision.message, target.secrets)}"
-        if decision.action in {Action.STOP_RUN, Action.FAIL_ITEM}:
+        if look.ending is not None:
+            message += f"; {ending_line(target.profile, look.ending, today())}"
+        if decision.action is not Action.RETRY or decision.then_stop:
             raise StoppedError(message)
         raise IncompleteError(message)
     choice = choose(item.question, reply, evaluation.settings.policy)
     return Checked(
         address=endpoint.address.public,
-        listed=listed,
+        listed=look.alone is not None,
         reply=replace(reply, latency=latency),
         choice=choice.letter,
         outcome=choice.outcome,
         limits=observed_limits(target.profile, headers),
-        advice=tuple(_advice(choice.outcome, evaluation.settings.max_tokens)),
+        ending=look.ending,
+        advice=tuple(_advice(choice.outcome, evaluation.settings.max_tokens, target.profile, look.ending)),
     )
 
 
-def _advice(outcome: Outcome, max_tokens: int) -> Iterator[str]:
+def _advice(outcome: Outcome, max_tokens: int, profile: Profile, ending: EndedModel | None) -> Iterator[str]:
+    if ending is not None:
+        yield ending_line(profile, ending, today())
     if outcome is Outcome.TRUNCATED:
         yield (
             f"the reply was cut off after {max_tokens} tokens without a choice: the model explains or thinks "

@@ -293,12 +293,17 @@ def check(model: str | None, config: Path | None, *, quiet: bool, as_json: bool,
     import tempfile
 
     from m3ke_async.check import check as check_endpoints
+    from m3ke_async.check import refuse_without_key
     from m3ke_async.loop import run_loop
     from m3ke_async.progress import make_display
+    from m3ke_async.target import NoKeyError
 
     settings = _settings(model, config, {**options, "data": options["data"] or "sample"})
     display = make_display(quiet=quiet)
-    evaluation, target = _prepare(settings, display, sends=True)
+    try:
+        evaluation, target = _prepare(settings, display, sends=True)
+    except NoKeyError as error:
+        raise refuse_without_key(settings.model, error) from None
     with tempfile.TemporaryDirectory() as folder:
         checked = run_loop(check_endpoints(evaluation, target, Path(folder) / "server.log", display))
     if as_json:

@@ -113,6 +113,9 @@ _EFFECTS: Mapping[Kind, _Effect] = {
     Kind.FILTERED: _Effect(Action.RECORD_FILTERED, "the content check stopped it"),
     Kind.RATE_LIMIT: _Effect(_RETRY, "the rate limit was reached", slow_down=True),
     Kind.OVERLOAD: _Effect(_RETRY, "the server is overloaded", slow_down=True),
+    Kind.LOADING: _Effect(
+        _RETRY, "the server is still loading its model", "run the same command again when it is loaded"
+    ),
     Kind.SERVER_ERROR: _Effect(_RETRY, "the server failed"),
     Kind.TIMEOUT: _Effect(_RETRY, "no answer came in time"),
     Kind.CONNECTION: _Effect(_RETRY, "the connection broke"),

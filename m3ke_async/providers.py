@@ -106,6 +106,12 @@ def parse_model(text: str) -> tuple[str, str]:
     return provider, model
 
 
+def title_of(name: str) -> str:
+    """A provider as it is named to people who may ask it next."""
+    paths = find_profiles().get(name.casefold())
+    return f"{read_toml(paths[0]).text('title')} ({name})" if paths else name
+
+
 def find_profiles() -> dict[str, list[Path]]:
     """Files of all providers by name without regard to case, those of one name in the folders' order."""
     found: dict[str, list[Path]] = {}

@@ -38,6 +38,7 @@ class Kind(StrEnum):
     FILTERED = "filtered"
     RATE_LIMIT = "rate_limit"
     OVERLOAD = "overload"
+    LOADING = "loading"
     SERVER_ERROR = "server_error"
     TIMEOUT = "timeout"
     CONNECTION = "connection"

@@ -90,9 +90,11 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
     """Ask everything that is owed."""
     # Only a run that sends needs the HTTP client and its 0.2 s of import.
     from m3ke_async.backlog import Backlog
-    from m3ke_async.connect import connect, preflight
+    from m3ke_async.connect import connect
+    from m3ke_async.ending import ending_line, today
     from m3ke_async.engine import Engine, EngineSettings
     from m3ke_async.lanes import Lanes
+    from m3ke_async.preflight import preflight
     from m3ke_async.retry import RetryPolicy
 
     evaluation, target, tally, display = session.evaluation, session.target, session.tally, session.display
@@ -107,13 +109,16 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
         endpoints, server = await connect(
             settings, target, log=session.directory.path / "server.log", rng=rng, stack=stack
         )
+        look = await preflight(endpoints, target, display)
+        if look.ending is not None:
+            display.warn(ending_line(target.profile, look.ending, today()))
         engine_settings = EngineSettings(
             timeout=target.timeout(settings),
             max_tokens=settings.max_tokens,
             budget=settings.budget,
             price=price,
             replace=settings.fresh or settings.retry_filtered,
-            alone=await preflight(endpoints, target, display),
+            alone=look.alone,
             protocol=target.protocol,
             adapt=session.refusal,
             secrets=target.secrets,

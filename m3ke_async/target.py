@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 HOSTED_TIMEOUT, OWN_TIMEOUT = 120.0, 600.0
 
 
+class NoKeyError(UsageError):
+    """A provider that needs a key gets none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Who is asked: everything about the model but the questions.
@@ -139,7 +143,7 @@ def _key(settings: RunSettings, profile: Profile, environ: Mapping[str, str]) ->
             f"the environment variable {settings.api_key_env} is not set, and --api-key-env names it"
         )
     if profile.key_required:
-        raise UsageError(
+        raise NoKeyError(
             f"no key for {profile.title}: set {' or '.join(profile.key_env)} in the environment, "
             "or name another variable by --api-key-env"
         )

@@ -52,7 +52,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("m3ke_async.pace._HOLD", 0.002)
     monkeypatch.setattr("m3ke_async.pace._RAMP", 0.001)
     monkeypatch.setattr("m3ke_async.attempts._STORE_PAUSE", 0.002)
-    monkeypatch.setattr("m3ke_async.connect._LOOK_PAUSE", 0.002)
+    monkeypatch.setattr("m3ke_async.preflight._LOOK_PAUSE", 0.002)
 
 
 class Notes(Silent):

@@ -830,7 +830,7 @@ CASES: tuple[Case, ...] = (
                 "model loading",
                 503,
                 nested("Loading model", code=503, type="unavailable_error"),
-                K.OVERLOAD,
+                K.LOADING,
             ),
             Case(
                 name,
@@ -953,6 +953,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "custom", "server", 502, b"<html><head><title>502 Bad Gateway</title></head></html>", K.SERVER_ERROR
     ),
+    Case("custom", "loading", 503, nested("Model x is currently loading"), K.LOADING),
     Case("custom", "server", 500, b"Internal Server Error", K.SERVER_ERROR),
     Case("custom", "server", 524, b"error code: 524", K.SERVER_ERROR),
     Case("custom", "time-out", 408, b"", K.TIMEOUT),

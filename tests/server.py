@@ -216,7 +216,7 @@ class Server(Script):
 
     Attributes:
         models: names that /models lists; None answers 404.
-        answers: other answers to GET, by path.
+        answers: other answers to GET, by path: what becomes JSON, or an act.
         look: called when it is asked for them; False leaves the question open.
         looks: how often it was asked.
         connections: open now.
@@ -295,7 +295,8 @@ class _Connection(asyncio.Protocol):
             if not self._server.look():
                 return
             if path in self._server.answers:
-                self._send(raw(self._server.answers[path]))
+                answer = self._server.answers[path]
+                self._send(answer if isinstance(answer, Act) else raw(answer))
             else:
                 self._send(error(404) if names is None else raw({"data": [{"id": name} for name in names]}))
             return

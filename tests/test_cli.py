@@ -276,7 +276,7 @@ def test_what_holds_for_every_question_stops_the_run_in_one_line(
 def test_where_nothing_answers_the_run_is_incomplete(
     ask: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("m3ke_async.connect._LOOK_PAUSE", 0.0)
+    monkeypatch.setattr("m3ke_async.preflight._LOOK_PAUSE", 0.0)
     ran = ask("--base-url", "http://127.0.0.1:9/v1", "--quiet")
     assert (ran.code, ran.out) == (ExitCode.INCOMPLETE, "")
     assert "nothing answers at http://127.0.0.1:9/v1" in ran.error

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from m3ke_async.connect import model_names
 from m3ke_async.errors import ExitCode, IncompleteError, StoppedError, UsageError
 from tests.asking import Notes, ask, ended, lines, quick, run_arguments, start
 from tests.questions import marks, write_suite
@@ -42,24 +41,6 @@ def suite(tmp_path: Path) -> Path:
 
 
 # -- the list of models --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("body", "names"),
-    [
-        (b'{"data": [{"id": "a"}, {"id": "b"}]}', {"a", "b"}),
-        (b'[{"id": "a"}]', {"a"}),
-        (b'{"data": [{"id": 5}, null, "x", {"id": "a"}]}', {"a"}),
-        (b'{"data": []}', set()),
-        (b'{"data": null}', None),
-        (b'{"error": "no"}', None),
-        (b'"text"', None),
-        (b"<html>", None),
-        (b"", None),
-    ],
-)
-def test_names_are_read_from_any_form_of_the_list(body: bytes, names: set[str] | None) -> None:
-    assert model_names(body) == (None if names is None else frozenset(names))
 
 
 @pytest.mark.parametrize("models", [None, (), ("other",), ("m",)])

@@ -90,7 +90,7 @@ async def test_a_proxy_that_is_gone_is_named_and_not_the_server(
 ) -> None:
     async with Server() as gone:
         monkeypatch.setenv("http_proxy", gone.url.removesuffix("/v1"))
-    monkeypatch.setattr("m3ke_async.connect._LOOK_PAUSE", 0.001)
+    monkeypatch.setattr("m3ke_async.preflight._LOOK_PAUSE", 0.001)
     result = await ask(write_suite(tmp_path / "suite"), "http://model.test/v1", tmp_path / "r")
     assert isinstance(result.stopped, IncompleteError)
     assert "the proxy for http://model.test/v1 does not answer" in str(result.stopped)

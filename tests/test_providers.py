@@ -85,7 +85,7 @@ def test_openai_in_full() -> None:
         "gpt-3.5-turbo",
         date(2026, 10, 23),
         "gpt-5.6-terra",
-        (),
+        ("azure-openai", "openrouter", "litellm-proxy"),
         Certainty.VERIFIED,
         "https://developers.openai.com/api/docs/deprecations",
     )
