@@ -246,7 +246,8 @@ def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, *
         total = result.scores.total
         left = total.outcomes[Outcome.FAILED] + total.missing
         command = "the command without --retry-failed" if settings.retry_failed else "the same command"
-        _fail(f"incomplete: {left:,} questions have no reply; {command} goes on")
+        questions = "question has" if left == 1 else "questions have"
+        _fail(f"incomplete: {left:,} {questions} no reply; {command} goes on")
     return int(result.exit_code)
 
 
@@ -477,11 +478,13 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
         return
     from rich.console import Console
 
+    from m3ke_async.report.failed import failed_lines
     from m3ke_async.report.ledger import ledger_lines
     from m3ke_async.report.terminal import render
     from m3ke_async.rundir import RunDir
 
-    record = RunDir(result.path).read() or {}
+    directory = RunDir(result.path)
+    record = directory.read() or {}
     render(
         result.scores,
         [
@@ -495,6 +498,7 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
     )
     _print_lines([""])
     _print_lines(ledger_lines(result.ledger, result.price))
+    _print_lines(failed_lines(directory.failed))
 
 
 def _published(record: Mapping[str, Any]) -> Any:

@@ -56,7 +56,7 @@ def write_results(
     *,
     key: Mapping[tuple[str, int | str], str] | None = None,
 ) -> Scores:
-    """Write answers.jsonl, unclear.jsonl, scores.json and, for the test split, predictions/.
+    """Write answers.jsonl, unclear.jsonl, failed.jsonl, scores.json and, for the test split, predictions/.
 
     Args:
         evaluation: what was asked.
@@ -65,7 +65,11 @@ def write_results(
         key: right letters by task and id, which go before the suite's own.
     """
     split, diagnosis = evaluation.settings.split, Diagnosis()
-    with whole_file(run.answers) as file, whole_file(run.unclear) as unclear:
+    with (
+        whole_file(run.answers) as file,
+        whole_file(run.unclear) as unclear,
+        whole_file(run.failed) as failed,
+    ):
 
         def written() -> Iterator[Answer]:
             for item, found in _found(evaluation, find):
@@ -75,6 +79,8 @@ def write_results(
                 file.write(line)
                 if answer.outcome in _UNCLEAR:
                     unclear.write(line)
+                elif answer.outcome is Outcome.FAILED:
+                    failed.write(line)
                 yield answer
 
         scores = score(

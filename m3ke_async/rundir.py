@@ -81,6 +81,11 @@ class RunDir:
         return self.path / "unclear.jsonl"
 
     @property
+    def failed(self) -> Path:
+        """The lines of the answers that failed: no reply after all tries."""
+        return self.path / "failed.jsonl"
+
+    @property
     def predictions(self) -> Path:
         """The test split in M3KE's own layout."""
         return self.path / "predictions"

@@ -298,11 +298,17 @@ def test_a_stopped_run_keeps_its_replies_and_the_same_command_goes_on(
     assert set(server.counts.values()) == {1, 2}
 
 
-def test_questions_without_a_reply_make_the_run_incomplete(ask: Callable[..., Ran], server: Server) -> None:
+def test_questions_without_a_reply_make_the_run_incomplete_and_are_named(
+    ask: Callable[..., Ran], server: Server, tmp_path: Path
+) -> None:
     server.script["Q0-0"] = [error(400, "no", param="messages")]
     ran = ask("--quiet")
     assert ran.code == ExitCode.INCOMPLETE
-    assert ran.error == "incomplete: 1 questions have no reply; the same command goes on"
+    assert ran.error == "incomplete: 1 question has no reply; the same command goes on"
+    assert "Failed: 1 question (1 bad_request)" in ran.out
+    assert f"  {task_name(0)} 0: vLLM" in ran.out
+    (failed,) = tmp_path.glob("results/*/failed.jsonl")
+    assert [json.loads(line)["id"] for line in failed.read_bytes().splitlines()] == [0]
 
 
 # What is printed
