@@ -443,13 +443,11 @@ def check_data(path: str) -> None:
 def providers(name: str | None, *, as_json: bool) -> None:
     """What is known of the providers, or of one."""
     from m3ke_async.providers import load_profile, profile_names
-    from m3ke_async.report.providers import profile_lines, table_lines
+    from m3ke_async.report.providers import profile_json, profile_lines, table_lines
 
     profiles = [load_profile(one) for one in ([name] if name else profile_names())]
     if as_json:
-        from dataclasses import asdict
-
-        _print_json([asdict(profile) for profile in profiles])
+        _print_json([profile_json(profile) for profile in profiles])
         return
     _print_lines(profile_lines(profiles[0]) if name else table_lines(profiles))
 

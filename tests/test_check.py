@@ -167,3 +167,30 @@ def test_a_model_that_is_not_listed_is_told_with_the_nearest(
     ran = check()
     assert "does not list 'm', did you mean 'mm'?" in ran.err
     assert "not listed, but it answers" in ran.out
+
+
+# A provider file of one's own
+
+
+def test_a_run_goes_on_wherever_the_providers_file_lies(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = write_suite(tmp_path / "suite", 1, 2)
+    beside, own = tmp_path / "work" / "providers", tmp_path / "config" / "providers"
+    beside.mkdir(parents=True)
+    own.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("M3KE_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("MINE_KEY", "SENTINEL")
+    file = (
+        f'title = "Mine"\nhosting = "hosted"\n[address]\nbase_url = "{server.url}"\n[key]\nenv = "MINE_KEY"\n'
+    )
+    (beside / "mine.toml").write_text(file, "utf-8")
+    assert m3ke("check", "mine/m", "--data", suite).code == ExitCode.COMPLETE
+    assert server.seen[0].headers["authorization"] == "Bearer SENTINEL"
+    first = m3ke("run", "mine/m", "--data", suite, "--results", tmp_path / "results", "--json")
+    assert len(server.seen) == 3
+    (beside / "mine.toml").rename(own / "mine.toml")
+    again = m3ke("run", "mine/m", "--data", suite, "--results", tmp_path / "results", "--json")
+    assert len(server.seen) == 3
+    assert again.json["path"] == first.json["path"]
