@@ -314,7 +314,10 @@ class Attempts:
             except StoreError as error:
                 self._keeping.add(task)
                 self._course.stop(IncompleteError(f"{error}; make room, then run the command again"))
+                if error.kept:
+                    break
                 if not left:
+                    self._warn(f"{error}; a reply is lost, since no other place takes it either")
                     self._keeping.discard(task)
                     return False
                 self._warn(f"{error}; a reply waits in memory, and writing it is tried again")

@@ -256,20 +256,18 @@ def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, *
 @_run_options
 def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> None:
     """Requests, tokens, price and time of a run; sends nothing."""
-    from m3ke_async.places import user_path
     from m3ke_async.plan import make_plan
     from m3ke_async.progress import make_display
+    from m3ke_async.replies import open_store
     from m3ke_async.run import run_directory
-    from m3ke_async.rundir import STORE_NAME
-    from m3ke_async.store import ReplyStore
     from m3ke_async.target import price_of
 
     settings = _settings(model, config, options)
     evaluation, target = _prepare(settings, make_display(quiet=quiet), sends=False)
-    evaluation = evaluation.as_begun(run_directory(evaluation).read())
-    path = user_path(settings.results) / STORE_NAME
-    if path.exists():
-        with ReplyStore(path) as store:
+    directory = run_directory(evaluation)
+    evaluation = evaluation.as_begun(directory.read())
+    if directory.store.exists():
+        with open_store(directory, _fail) as store:
             planned = make_plan(evaluation, store)
     else:
         planned = make_plan(evaluation, None)
@@ -360,18 +358,13 @@ def score(
 def explain(run_path: str, task: str, question_id: str, data: str | None, results: str) -> None:
     """One question of RUN: prompt, reply, marked choice, rule."""
     from m3ke_async.explain import explain as explain_question
-    from m3ke_async.reopen import reopen
+    from m3ke_async.reopen import reopen, stored_replies
     from m3ke_async.rundir import find_run
-    from m3ke_async.store import ReplyStore
 
     directory = find_run(run_path, results)
     evaluation = reopen(directory, data)
-    if not directory.store.exists():
-        raise click.UsageError(
-            f"the reply store {directory.store} is not there; a run is explained beside its store"
-        )
-    with ReplyStore(directory.store, spare=directory.spare_store, warn=_fail) as store:
-        _print_lines(explain_question(evaluation, store, task, question_id))
+    with stored_replies(directory, _fail) as find:
+        _print_lines(explain_question(evaluation, find, task, question_id))
 
 
 @cli.command(context_settings=_CONTEXT)

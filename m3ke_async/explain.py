@@ -8,17 +8,18 @@ from m3ke_async.errors import UsageError
 from m3ke_async.extraction.table import RULES
 from m3ke_async.plan import show_messages
 from m3ke_async.results import choose
+from m3ke_async.store import Failure
 from m3ke_async.text import one_line, printable
 
 if TYPE_CHECKING:
     from m3ke_async.evaluation import Evaluation
-    from m3ke_async.store import ReplyStore
+    from m3ke_async.replies import Find
 
 #: Marks around the choice in the reply; they do not occur in ordinary text.
 _LEFT, _RIGHT = "⟦", "⟧"
 
 
-def explain(evaluation: Evaluation, store: ReplyStore, task_name: str, question_id: str) -> list[str]:
+def explain(evaluation: Evaluation, find: Find, task_name: str, question_id: str) -> list[str]:
     """The question's prompt, reply, marked choice and rule, as printable lines.
 
     Raises:
@@ -32,11 +33,11 @@ def explain(evaluation: Evaluation, store: ReplyStore, task_name: str, question_
     if item is None:
         raise UsageError(f"the run asks no question with id {one_line(question_id)!r} in {task.name}")
     lines = ["# Prompt", *_block(show_messages(item)), ""]
-    reply = store.get(item.request.key)
+    reply = find(item.request.key)
     if reply is None:
-        failure = store.get_failure(item.request.key)
-        state = f"failed: {failure.message} (attempts: {failure.attempts})" if failure else "not asked yet"
-        return [*lines, "# Reply", state]
+        return [*lines, "# Reply", "not asked yet"]
+    if isinstance(reply, Failure):
+        return [*lines, "# Reply", f"failed: {reply.message} (attempts: {reply.attempts})"]
     choice = choose(item.question, reply, evaluation.settings.policy)
     text = reply.text
     if choice.span is not None:

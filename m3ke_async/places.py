@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from hashlib import blake2b
 from pathlib import Path
 
 from platformdirs import user_cache_dir, user_config_dir, user_data_dir
@@ -23,6 +24,12 @@ def config_dir() -> Path:
     """Where the user's provider files are kept: the folder in M3KE_CONFIG, or the user's configuration."""
     chosen = os.environ.get("M3KE_CONFIG")
     return user_path(chosen) if chosen else Path(user_config_dir("m3ke-async", appauthor=False))
+
+
+def spare_store(store: Path) -> Path:
+    """Where replies go that neither a reply store nor its folder takes: most often another disk."""
+    digest = blake2b(os.fsencode(store.absolute()), digest_size=8).hexdigest()
+    return Path(user_data_dir("m3ke-async", appauthor=False)) / "spare" / f"{digest}.sqlite"
 
 
 def suite_dir() -> Path:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.answer import read_answers
 from m3ke_async.choice import RULES_VERSION
-from m3ke_async.errors import UsageError
+from m3ke_async.errors import DataError, UsageError
 from m3ke_async.evaluation import make_evaluation
 from m3ke_async.key import load_key
 from m3ke_async.providers import load_profile
-from m3ke_async.replies import in_store_or_answers
+from m3ke_async.replies import in_store_or_answers, open_store
 from m3ke_async.results import make_answers, write_results
 from m3ke_async.run import RunResult
 from m3ke_async.rundir import differences
 from m3ke_async.settings import make_settings
-from m3ke_async.store import ReplyStore
+from m3ke_async.store import StoreError
 from m3ke_async.suite import load_suite
 from m3ke_async.tally import Ledger
 from m3ke_async.target import price_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from m3ke_async.evaluation import Evaluation
     from m3ke_async.replies import Find
     from m3ke_async.rundir import RunDir
+    from m3ke_async.store import ReplyStore
 
 
 def reopen(directory: RunDir, data: str | None, policy: str | None = None) -> Evaluation:
@@ -51,7 +52,10 @@ def reopen(directory: RunDir, data: str | None, policy: str | None = None) -> Ev
     }
     if policy is not None:
         stored["policy"] = policy
-    settings = make_settings(record["settings"]["model"], stored)
+    try:
+        settings = make_settings(record["settings"]["model"], stored)
+    except UsageError as error:
+        raise DataError(f"{error}; run the same command again", file=directory.run_json) from None
     evaluation = make_evaluation(
         settings,
         load_suite(data if data is not None else record["data"]),
@@ -87,7 +91,7 @@ def rescore(
     evaluation = reopen(directory, data, policy)
     record = directory.read() or {}
     letters = load_key(key, evaluation.suite, evaluation.settings.split) if key is not None else None
-    with _replies(directory, warn) as find:
+    with stored_replies(directory, warn, keep=True) as find:
         scores = write_results(evaluation, find, directory, key=letters)
     settings = {**record["settings"], "policy": evaluation.settings.policy}
     state = "incomplete" if record["state"] == "complete" and scores.total.incomplete else record["state"]
@@ -95,7 +99,7 @@ def rescore(
         "state": state,
         "settings": settings,
         "rules": RULES_VERSION,
-        "answers_bytes": directory.answers_size(),
+        "hashes": directory.hashes(),
     }
     directory.write({**record, **changed})
     price = price_of(evaluation.settings, evaluation.profile, evaluation.model)
@@ -115,7 +119,7 @@ def changed_choices(
     """
     evaluation = reopen(directory, data, policy)
     before = {(answer.task, answer.id): answer for answer in read_answers(directory.answers, warn)}
-    with _replies(directory, warn) as find:
+    with stored_replies(directory, warn) as find:
         for after in make_answers(evaluation, find):
             earlier = before.get((after.task, after.id))
             if earlier is None or (earlier.choice, earlier.outcome) != (after.choice, after.outcome):
@@ -129,9 +133,19 @@ def _shown(answer: Answer) -> str:
 
 
 @contextmanager
-def _replies(directory: RunDir, warn: Callable[[str], None]) -> Iterator[Find]:
+def stored_replies(directory: RunDir, warn: Callable[[str], None], *, keep: bool = False) -> Iterator[Find]:
+    """Where the replies of a run are found, whatever has become of its store.
+
+    Args:
+        directory: of the run.
+        warn: is told of trouble with the store, and with answers.jsonl where that is needed.
+        keep: as of `in_store_or_answers`.
+    """
     with ExitStack() as stack:
         store: ReplyStore | None = None
         if directory.store.exists():
-            store = stack.enter_context(ReplyStore(directory.store, spare=directory.spare_store, warn=warn))
-        yield in_store_or_answers(store, directory.answers, warn)
+            try:
+                store = stack.enter_context(open_store(directory, warn))
+            except (StoreError, UsageError) as error:
+                warn(f"{error}; the replies in {directory.answers} are used")
+        yield in_store_or_answers(store, directory, warn, keep=keep)

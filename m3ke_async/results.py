@@ -65,6 +65,7 @@ def write_results(
         key: right letters by task and id, which go before the suite's own.
     """
     split, diagnosis = evaluation.settings.split, Diagnosis()
+    run.path.mkdir(parents=True, exist_ok=True)  # it may have been removed while questions were asked
     with (
         whole_file(run.answers) as file,
         whole_file(run.unclear) as unclear,

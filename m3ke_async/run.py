@@ -12,6 +12,7 @@ import asyncio
 import os
 import sys
 import time
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -33,23 +34,26 @@ from m3ke_async.manifest import load_manifest
 from m3ke_async.manner import ThinkingMode
 from m3ke_async.places import default_suite_path, user_path
 from m3ke_async.progress import Silent
-from m3ke_async.replies import in_store
+from m3ke_async.replies import in_store, open_store
 from m3ke_async.results import write_results
 from m3ke_async.rundir import RunDir, checked_name, differences, run_name
 from m3ke_async.score import Scores
 from m3ke_async.session import Session, ask
 from m3ke_async.settings import RunOptions, RunSettings, make_settings
-from m3ke_async.store import ReplyStore
 from m3ke_async.suite import Split, Suite, load_suite
 from m3ke_async.tally import Ledger, Price, Tally
 from m3ke_async.target import find_target, price_of
 from m3ke_async.verified import claimed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
     from pathlib import Path
 
     from m3ke_async.progress import Display
+    from m3ke_async.store import ReplyStore
+
+#: Seconds between two records of what asking took.
+_RECORD_SECONDS = 3.0
 
 
 #: Fewer tokens than this seldom hold thoughts and an answer.
@@ -190,20 +194,20 @@ async def run(
     directory.prepare()
     _announce(evaluation, display)
     tally = Tally(total=evaluation.total)
-    since = _since(settings, earlier)
-    session = Session(directory, evaluation, target, display, tally, earlier, since)
     with (
         claimed(directory.path) as alone,
-        ReplyStore(
-            directory.store, spare=directory.spare_store, run=directory.path.name, warn=display.warn
-        ) as store,
+        open_store(directory, display.warn) as store,
     ):
         if not alone:
             raise UsageError(f"another process is at work on {directory.path}: wait for it, or stop it")
+        earlier = directory.read()  # once more: the process that had the claim may just have ended
+        since = _since(settings, earlier)
+        session = Session(directory, evaluation, target, display, tally, earlier, since)
         _record(session, "running")
         stopped: M3keError | None = None
         try:
-            await ask(session, store, price=price, signals=signals)
+            async with _recording(session):
+                await ask(session, store, price=price, signals=signals)
         except M3keError as error:
             if isinstance(error, UsageError) and not tally.ledger.requests:
                 raise
@@ -215,9 +219,8 @@ async def run(
         scores = _write(session, store, stopped)
     if isinstance(stopped, IncompleteError) and tally.done >= tally.total and not scores.total.incomplete:
         stopped = None  # what was in flight at the limit was all that was left
-    _record(
-        session, "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete", stopped
-    )
+    state = "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete"
+    _record(session, state, stopped, hashes=directory.hashes())
     return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)
 
 
@@ -227,7 +230,8 @@ def _write(session: Session, store: ReplyStore, stopped: M3keError | None) -> Sc
         return write_results(session.evaluation, in_store(store), session.directory)
     except OSError as error:
         why = stopped or f"the results cannot be written to {session.directory.path}: {error.strerror}"
-        raise IncompleteError(f"{why}; stored replies are kept, and the same command goes on") from error
+        kept = "its store was taken away as well" if store.is_gone else "stored replies are kept"
+        raise IncompleteError(f"{why}; {kept}, and the same command goes on") from error
     except UsageError as error:  # a suite that was changed meanwhile
         raise IncompleteError(f"{error}; every reply is kept") from error
 
@@ -270,9 +274,7 @@ def _finished(
         return None
     if earlier["settings"]["policy"] != settings.policy:
         return None
-    if settings.split is Split.TEST and not directory.predictions.is_dir():
-        return None
-    if settings.fresh or settings.retry_filtered or earlier["answers_bytes"] != directory.answers_size():
+    if settings.fresh or settings.retry_filtered or earlier["hashes"] != directory.hashes():
         return None
     try:
         scores = Scores.from_json(orjson.loads(directory.scores.read_bytes()), file=directory.scores)
@@ -316,9 +318,48 @@ def _announce(evaluation: Evaluation, display: Display) -> None:
         )
 
 
-def _record(session: Session, state: str, stopped: M3keError | None = None) -> None:
-    """Write run.json as things are now."""
+@asynccontextmanager
+async def _recording(session: Session) -> AsyncIterator[None]:
+    """Write what asking took every few seconds, so that a kill costs no more of the ledger."""
+
+    async def record() -> None:
+        loop, ledger = asyncio.get_running_loop(), session.tally.ledger
+        started, written = loop.time(), ledger.requests
+        while True:
+            await asyncio.sleep(_RECORD_SECONDS)
+            if ledger.requests != written:
+                written = ledger.requests
+                with suppress(OSError):  # the last record says so
+                    _record(session, "running", seconds=loop.time() - started)
+
+    task = asyncio.create_task(record())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _record(
+    session: Session,
+    state: str,
+    stopped: M3keError | None = None,
+    *,
+    hashes: Mapping[str, str] | None = None,
+    seconds: float = 0.0,
+) -> None:
+    """Write run.json as things are now.
+
+    Args:
+        session: the command.
+        state: of the run.
+        stopped: why questions are left.
+        hashes: of the result files; None where they are as the command before left them.
+        seconds: spent asking, as far as the ledger does not count them yet.
+    """
     evaluation, tally = session.evaluation, session.tally
+    if hashes is None:
+        hashes = session.earlier["hashes"] if session.earlier else {}
     session.directory.write(
         {
             "state": state,
@@ -339,9 +380,9 @@ def _record(session: Session, state: str, stopped: M3keError | None = None) -> N
                 "failed": tally.failed,
                 "dropped_shots": tally.dropped_shots,
             },
-            "ledger": (session.before + tally.ledger).to_json(),
+            "ledger": (session.before + tally.ledger + Ledger(seconds=seconds)).to_json(),
             "fresh_since": session.since if evaluation.settings.fresh else None,
-            "answers_bytes": session.directory.answers_size(),
+            "hashes": hashes,
             "written_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
     )

@@ -21,28 +21,58 @@ import orjson
 
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.files import write_json
+from m3ke_async.places import spare_store
 from m3ke_async.request import dump_json
+from m3ke_async.tally import Ledger
 from m3ke_async.text import one_line
+from m3ke_async.verified import hash_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 RUN_VERSION = 1
 STORE_NAME = "replies.sqlite"
 
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _holds(*texts: str) -> Callable[[Any], bool]:
+    """An object with at least these texts."""
+    return lambda value: isinstance(value, dict) and all(_is_text(value.get(name)) for name in texts)
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_number, value.values()))
+
+
+def _is_ledger(value: Any) -> bool:
+    if not isinstance(value, dict) or value.keys() != Ledger.__dataclass_fields__.keys():
+        return False
+    return _counts(value["retries"]) and _counts({**value, "retries": 0})
+
+
 #: What run.json must hold to be read again.
-_FIELDS = (
-    "state",
-    "identity",
-    "settings",
-    "provider",
-    "model",
-    "data",
-    "is_m3ke",
-    "rules",
-    "ledger",
-    "answers_bytes",
-)
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "state": lambda value: value in ("running", "stopped", "incomplete", "complete"),
+    "identity": _holds("address"),
+    "settings": lambda value: _holds("model", "policy", "split")(value) and _is_number(value.get("shots")),
+    "provider": _is_text,
+    "model": _is_text,
+    "data": _is_text,
+    "is_m3ke": lambda value: isinstance(value, bool),
+    "rules": _is_text,
+    "adapted": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+    "counts": _counts,
+    "ledger": _is_ledger,
+    "fresh_since": lambda value: value is None or _is_number(value),
+    "hashes": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
+}
 
 _UNSAFE = re.compile(r"[^a-z0-9.]+")
 _NAME = re.compile(r"[^\W_][\w.-]{0,99}")
@@ -61,9 +91,9 @@ class RunDir:
         return self.path.parent / STORE_NAME
 
     @property
-    def spare_store(self) -> Path:
-        """Where replies go while the store is read-only."""
-        return self.path / STORE_NAME
+    def spare_stores(self) -> tuple[Path, ...]:
+        """Where replies go while the store cannot be written."""
+        return self.path / STORE_NAME, spare_store(self.store)
 
     @property
     def run_json(self) -> Path:
@@ -95,12 +125,16 @@ class RunDir:
         """Every number."""
         return self.path / "scores.json"
 
-    def answers_size(self) -> int | None:
-        """Bytes of answers.jsonl, by which a file that was touched is told; None where there is none."""
-        try:
-            return self.answers.stat().st_size
-        except FileNotFoundError:
-            return None
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of each result file that is there, by which one that has changed is told."""
+        files = [
+            self.answers,
+            self.unclear,
+            self.failed,
+            self.scores,
+            *sorted(self.predictions.glob("*.jsonl")),
+        ]
+        return {file.relative_to(self.path).as_posix(): hash_file(file) for file in files if file.is_file()}
 
     def prepare(self) -> None:
         """Make the folder and prove that it can be written, before anything is sent.
@@ -139,16 +173,19 @@ class RunDir:
             raise DataError(
                 "is of another version of m3ke-async; use another --results or --name", file=self.run_json
             )
-        if missing := [name for name in _FIELDS if name not in table]:
-            raise DataError(
-                "is missing; remove the file, and run the same command again",
-                file=self.run_json,
-                field=missing[0],
-            )
+        for name, fits in _FIELDS.items():
+            if name not in table or not fits(table[name]):
+                raise DataError(
+                    f"is {'damaged' if name in table else 'missing'}; "
+                    "remove the file, and run the same command again",
+                    file=self.run_json,
+                    field=name,
+                )
         return table
 
     def write(self, table: dict[str, Any]) -> None:
-        """Write run.json."""
+        """Write run.json, also where the folder was removed meanwhile."""
+        self.path.mkdir(parents=True, exist_ok=True)
         write_json(self.run_json, {"version": RUN_VERSION, **table})
 
 

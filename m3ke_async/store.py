@@ -5,54 +5,52 @@ SIGKILL at any moment; a power cut may cost the last moments, never the file. Ma
 processes may use one file: transactions are single statements, and a writer waits for
 another. WAL needs a local disk: it does not work on network file systems.
 
-Failures are kept beside the replies, with the raw body, and are never replies.
+What the file does not take goes to a spare one; a damaged file is moved aside and mended,
+one that was taken away is made again. Failures are kept beside the replies, with the raw
+body, and are never replies.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
-from contextlib import suppress
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import orjson
-
+from m3ke_async.carve import carve
+from m3ke_async.database import (
+    GET,
+    PUT,
+    copy_all,
+    fill,
+    is_damage,
+    open_database,
+    open_to_read,
+    remove_side_files,
+)
 from m3ke_async.errors import M3keError, UsageError
-from m3ke_async.request import ChatRequest, Reply, Usage, dump_json
+from m3ke_async.mend import finish_mending, mend
+from m3ke_async.reply_row import DamageError, dump_reply, load_reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-#: `PRAGMA user_version` of the file; raised when the tables change.
-SCHEMA_VERSION = 1
+    from m3ke_async.reply_row import Row
+    from m3ke_async.request import ChatRequest, Reply
 
-#: Seconds that a writer waits for another process, and between two tries to open the file.
-BUSY_TIMEOUT, _BUSY_PAUSE = 30.0, 0.05
+T = TypeVar("T")
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS replies (
-    key BLOB PRIMARY KEY, reply BLOB NOT NULL, provider TEXT NOT NULL, model TEXT, run TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS superseded (
-    key BLOB NOT NULL, reply BLOB NOT NULL, provider TEXT NOT NULL, model TEXT, run TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS failures (
-    key BLOB PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, body BLOB NOT NULL,
-    attempts INTEGER NOT NULL, failed_at REAL NOT NULL, run TEXT NOT NULL
-) WITHOUT ROWID;
-"""
-
-_GET = "SELECT reply FROM replies WHERE key = ?"
 _GET_FAILURE = "SELECT kind, message, body, attempts FROM failures WHERE key = ?"
-_PUT = "INSERT OR IGNORE INTO replies (key, reply, provider, model, run) VALUES (?, ?, ?, ?, ?)"
-_KEEP_OLD = "INSERT INTO superseded SELECT key, reply, provider, model, run FROM replies WHERE key = ?"
+_KEEP_OLD = """
+INSERT INTO superseded
+SELECT key, reply, provider, model, run FROM replies WHERE key = ?1 AND reply != ?2
+"""
 _FAIL = """
 INSERT OR REPLACE INTO failures (key, kind, message, body, attempts, failed_at, run)
 VALUES (?, ?, ?, ?, ?, ?, ?)
 """
-
 
 # What the spare file holds goes first: the run that wrote it has counted it.
 _ABSORB = """
@@ -68,7 +66,15 @@ COMMIT;
 
 
 class StoreError(M3keError):
-    """The file did not do: disk full, no permission, damaged."""
+    """The file did not do: disk full, no permission, damaged.
+
+    Attributes:
+        kept: whether what was to be written is durable all the same, in a spare file.
+    """
+
+    def __init__(self, message: str, *, kept: bool = False) -> None:
+        super().__init__(message)
+        self.kept = kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +99,12 @@ class ReplyStore:
 
     Args:
         path: the SQLite file; it and its folder are made where they are missing.
-        spare: a file to write to where `path` turns out to be read-only; it is
-            absorbed and removed when `path` can be written again. Without it, or where
-            it cannot be written either, a read-only store can be read.
+        spares: files to write to where `path` cannot be written, the first that does;
+            they are absorbed and removed when `path` can be written again. Without
+            them, a read-only store can be read.
         run: name of the run that writes, kept with each reply.
-        warn: is told, in one line, of a file that had to be moved aside or is read-only.
+        warn: is told, in one line, of a file that was mended, made again or is read-only.
+        copies: replies that are kept elsewhere, for a damaged file that has them no more.
 
     Raises:
         UsageError: the folder cannot be written, or a newer version wrote the file.
@@ -107,55 +114,61 @@ class ReplyStore:
         self,
         path: Path,
         *,
-        spare: Path | None = None,
+        spares: tuple[Path, ...] = (),
         run: str = "",
         warn: Callable[[str], None] = lambda line: None,
+        copies: Callable[[], Iterable[Row]] = lambda: (),
     ) -> None:
-        self.path, self._run = path, run
-        self._read_only: sqlite3.Connection | None = None
+        self.path, self._spares, self._run, self._warn, self._copies = path, spares, run, warn, copies
+        self._others: list[sqlite3.Connection] = []  # are read after the one that is written
+        self._wrote = self._told = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            finish_mending(path)
         except OSError as error:
             raise UsageError(
                 f"cannot make the folder {path.parent}: {error.strerror}; choose another by --results"
             ) from None
+        self._at, self._file = path, _identity(path)
         try:
-            self._db = _open(path)
-        except sqlite3.DatabaseError as error:
-            self._db = self._recover(error, spare, warn)
-        else:
-            if spare is not None and spare.exists():
-                self._absorb(spare)
+            self._use(path)
+        except (sqlite3.DatabaseError, DamageError) as error:
+            self._recover(error)
+        if self._at == path:
+            for spare in spares:
+                if spare.exists():
+                    self._absorb(spare)
 
-    def _recover(
-        self, error: sqlite3.DatabaseError, spare: Path | None, warn: Callable[[str], None]
-    ) -> sqlite3.Connection:
-        """What can still be done with a file that does not open as a store."""
+    def _use(self, path: Path) -> None:
+        """Read and write this file from now on."""
+        self._db = open_database(path)
+        self._at, self._file = path, _identity(path)
+
+    def _recover(self, error: sqlite3.DatabaseError | DamageError) -> None:
+        """Do what can still be done with a file that does not open as a store."""
         code = getattr(error, "sqlite_errorname", "")
         if code.startswith("SQLITE_READONLY") or (code == "SQLITE_CANTOPEN" and self.path.is_file()):
-            reader = _open_to_read(self.path)
+            reader = open_to_read(self.path)
+            for spare in self._spares:
+                try:
+                    self._use(spare)
+                except (sqlite3.DatabaseError, DamageError):
+                    continue
+                self._others = [reader]
+                self._warn(
+                    f"the reply store {self.path} is read-only; it is read, and new replies go to {spare}"
+                )
+                return
+            self._db = reader
+        elif is_damage(error):
             try:
-                database = _open(spare) if spare is not None else reader
-            except sqlite3.DatabaseError:
-                return reader
-            if spare is not None:
-                self._read_only = reader
-                warn(f"the reply store {self.path} is read-only; it is read, and new replies go to {spare}")
-            return database
-        if code in {"SQLITE_NOTADB", "SQLITE_CORRUPT"}:
-            aside = self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}")
-            self.path.rename(aside)
-            for suffix in ("-wal", "-shm"):  # they belong to the damaged file, and may hold replies
-                with suppress(FileNotFoundError):
-                    self.path.with_name(self.path.name + suffix).rename(f"{aside}{suffix}")
-            warn(
-                f"the reply store {self.path} is damaged ({error}); "
-                f"it was moved to {aside.name} and a new one begun"
-            )
-            return _open(self.path)
-        raise UsageError(
-            f"cannot use the reply store {self.path}: {error}; choose another folder by --results"
-        ) from None
+                self._mend(error)
+            except (OSError, sqlite3.Error, DamageError) as trouble:
+                raise UsageError(_cannot_mend(self.path, error, trouble)) from None
+        else:
+            raise UsageError(
+                f"cannot use the reply store {self.path}: {error}; choose another folder by --results"
+            ) from None
 
     def get(self, key: bytes) -> Reply | None:
         """The stored reply to the request with this key.
@@ -163,8 +176,7 @@ class ReplyStore:
         Raises:
             StoreError: the file cannot be read.
         """
-        row = self._find(_GET, key)
-        return _load(row[0]) if row else None
+        return self._find(GET, key, lambda row: load_reply(key, row[0]))
 
     def put(self, request: ChatRequest, reply: Reply, *, replace: bool = False) -> None:
         """Keep a reply; it is durable when this returns.
@@ -173,27 +185,18 @@ class ReplyStore:
         earlier one moves to the table `superseded`.
 
         Raises:
-            StoreError: it could not be written; the caller still holds the reply.
+            StoreError: the file does not take it; where not even a spare one does, the
+                caller still holds the reply.
         """
-        row = (request.key, _dump(reply), request.provider, reply.model, self._run)
-        if not replace:
-            self._write(_PUT, row)
-            return
-        self._write("BEGIN IMMEDIATE", ())
-        try:
-            self._write(_KEEP_OLD, (request.key,))
-            self._write("DELETE FROM replies WHERE key = ?", (request.key,))
-            self._write(_PUT, row)
-            self._write("COMMIT", ())
-        except StoreError:
-            self._db.rollback()
-            raise
+        raw = dump_reply(request.key, reply)
+        row = (request.key, raw, request.provider, reply.model, self._run)
+        self._write(lambda database: _put(database, row, replace=replace))
 
     def put_failure(self, request: ChatRequest, failure: Failure) -> None:
         """Keep why a request has no reply.
 
         Raises:
-            StoreError: it could not be written.
+            StoreError: as of `put`.
         """
         row = (
             request.key,
@@ -204,7 +207,7 @@ class ReplyStore:
             time.time(),
             self._run,
         )
-        self._write(_FAIL, row)
+        self._write(lambda database: database.execute(_FAIL, row))
 
     def get_failure(self, key: bytes) -> Failure | None:
         """The last failure of the request with this key.
@@ -212,43 +215,152 @@ class ReplyStore:
         Raises:
             StoreError: the file cannot be read.
         """
-        row = self._find(_GET_FAILURE, key)
-        return Failure(*row) if row else None
+        return self._find(_GET_FAILURE, key, lambda row: Failure(*row))
 
-    def _find(self, statement: str, key: bytes) -> Any:
-        """The row of a key, from the spare file before the read-only one."""
-        try:
-            row = self._db.execute(statement, (key,)).fetchone()
-            if row is None and self._read_only is not None:
-                row = self._read_only.execute(statement, (key,)).fetchone()
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"cannot read {self.path}: {error}; move the file away to begin a new one"
-            ) from error
-        return row
+    def _find(self, statement: str, key: bytes, made: Callable[[Any], T]) -> T | None:
+        """What the row of a key means, from the spare file before the read-only one."""
+        for database in (self._db, *self._others):
+            try:
+                found = _row(database, statement, key, made)
+            except (sqlite3.Error, DamageError) as error:
+                if not is_damage(error):
+                    raise StoreError(f"cannot read {self.path}: {error}") from error
+                if database is not self._db:
+                    self._say_damaged(error)
+                    continue
+                try:
+                    self._mend_open(error)
+                    found = _row(self._db, statement, key, made)
+                except (OSError, sqlite3.Error, DamageError) as trouble:
+                    raise StoreError(_cannot_mend(self._at, error, trouble)) from error
+            if found is not None:
+                return found
+        return None
 
-    def _write(self, statement: str, row: tuple[Any, ...]) -> None:
+    def _say_damaged(self, error: Exception) -> None:
+        if not self._told:
+            self._told = True
+            self._warn(
+                f"the reply store {self.path} is damaged ({error}) and read-only: "
+                "what it gives no more is asked again"
+            )
+
+    def _write(self, write: Callable[[sqlite3.Connection], object]) -> None:
+        """Write to the file at its place, made again or mended, or else to a spare one."""
+        self._wrote = True
+        trouble: Exception | None = None
         try:
-            self._db.execute(statement, row)
+            write(self._db)
         except sqlite3.Error as error:
-            raise StoreError(f"cannot write to {self.path}: {error}") from error
+            trouble = error
+        gone = self.is_gone
+        if trouble is None and not gone:
+            return
+        try:
+            if gone:
+                self._make_again()
+            elif is_damage(trouble):
+                self._mend_open(trouble)
+            if gone or is_damage(trouble):
+                write(self._db)
+                return
+        except (OSError, sqlite3.Error, DamageError, UsageError) as error:
+            trouble = error
+        self._write_spare(write, trouble, gone=gone)
+
+    def _write_spare(
+        self, write: Callable[[sqlite3.Connection], object], trouble: Exception | None, *, gone: bool
+    ) -> None:
+        for spare in self._spares:
+            try:
+                spare.parent.mkdir(parents=True, exist_ok=True)
+                database = open_database(spare)
+                if gone:
+                    copy_all(self._db, database)  # it ends with this process
+                write(database)
+            except (OSError, sqlite3.Error, DamageError, UsageError):
+                continue
+            self._others.insert(0, self._db)
+            self._db, self._at, self._file = database, spare, _identity(spare)
+            kept = f"; it is kept in {spare}, which the next command takes over"
+            raise StoreError(f"cannot write to {self.path}: {trouble}{kept}", kept=True) from trouble
+        raise StoreError(f"cannot write to {self.path}: {trouble}") from trouble
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the file was removed or moved away: what is written to it then ends with this process."""
+        return _identity(self._at) != self._file
+
+    def _make_again(self) -> None:
+        """Put a file with the same content where it was."""
+        self._at.parent.mkdir(parents=True, exist_ok=True)
+        if not self._at.exists():
+            remove_side_files(self._at)  # they belong to the file that is gone
+        database = open_database(self._at)
+        try:
+            copy_all(self._db, database)
+        except BaseException:
+            database.close()
+            raise
+        self._db.close()
+        self._db, self._file = database, _identity(self._at)
+        self._warn(
+            f"the reply store {self._at} was moved or removed while it was in use: "
+            "it was made again, with the replies that were in it; other files are not in its folder any more"
+        )
+
+    def _mend_open(self, error: Exception | None) -> None:
+        self._db.close()
+        try:
+            self._mend(error)
+        except BaseException:
+            self._db = sqlite3.connect(self._at, isolation_level=None)  # what is whole can still be read
+            raise
+
+    def _mend(self, error: Exception | None) -> None:
+        """Move a damaged file aside, and go on with what can be read of it."""
+        path, file = self._at, self._file
+        became = mend(path, self._copies, is_damaged=lambda: _identity(path) == file)
+        self._use(path)
+        if became is not None:
+            self._warn(f"the reply store {path} is damaged ({error}): {became}")
 
     def _absorb(self, spare: Path) -> None:
-        """Take over what was written to the spare file while this one was read-only."""
+        """Take over what was written to a spare file while this one could not be written."""
         try:
+            open_database(spare).close()
             self._db.execute("ATTACH ? AS spare", (str(spare),))
-            self._db.executescript(_ABSORB)
-            self._db.execute("DETACH spare")
-        except sqlite3.Error as error:
-            self._db.close()
-            raise StoreError(f"cannot take over {spare} into {self.path}: {error}") from error
-        spare.unlink()
+            try:
+                self._db.executescript(_ABSORB)
+            except sqlite3.Error:
+                self._db.rollback()
+                raise
+            finally:
+                self._db.execute("DETACH spare")
+        except (sqlite3.Error, DamageError) as error:
+            if not is_damage(error):
+                self._db.close()
+                raise StoreError(f"cannot take over {spare} into {self.path}: {error}") from error
+            rescued = fill(self._db, carve(spare))
+            self._warn(
+                f"the spare reply store {spare} is damaged ({error}): {rescued:,} replies were rescued"
+            )
+            spare.rename(spare.with_name(f"{spare.name}.damaged-{time.time_ns()}"))
+            return
+        spare.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the file; what was put is in it already."""
-        self._db.close()
-        if self._read_only is not None:
-            self._read_only.close()
+        if self._wrote and self.is_gone:
+            try:
+                self._make_again()
+            except (OSError, sqlite3.Error, DamageError, UsageError) as error:
+                self._warn(
+                    f"the reply store {self._at} was moved or removed while it was in use, and cannot be "
+                    f"made again ({error}): its replies are lost unless it was moved"
+                )
+        for database in (self._db, *self._others):
+            database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -257,78 +369,34 @@ class ReplyStore:
         self.close()
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    # Processes that begin a file together can lock each other out; SQLite then does not wait itself.
-    deadline = time.monotonic() + BUSY_TIMEOUT
-    while True:
-        # autocommit: every statement is a transaction of its own
-        database = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
-        try:
-            _set_up(database, path)
-        except BaseException as error:
-            database.close()
-            busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
-            if not busy or time.monotonic() > deadline:
-                raise
-            time.sleep(_BUSY_PAUSE)
-        else:
-            return database
+def _row(database: sqlite3.Connection, statement: str, key: bytes, made: Callable[[Any], T]) -> T | None:
+    row = database.execute(statement, (key,)).fetchone()
+    return None if row is None else made(row)
 
 
-def _set_up(database: sqlite3.Connection, path: Path) -> None:
-    version = database.execute("PRAGMA user_version").fetchone()[0]
-    if version > SCHEMA_VERSION:
-        raise UsageError(
-            f"the reply store {path} was written by a newer m3ke-async; "
-            "upgrade, or choose another folder by --results"
-        )
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = NORMAL")
-    if version < SCHEMA_VERSION:
-        database.executescript(_SCHEMA)
-        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    # A read-only file opens without complaint, and even BEGIN IMMEDIATE makes do with reading it:
-    # better to know before anything is paid.
+def _put(database: sqlite3.Connection, row: Row, *, replace: bool) -> None:
+    if not replace:
+        database.execute(PUT, row)
+        return
     database.execute("BEGIN IMMEDIATE")
-    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    database.execute("ROLLBACK")
+    try:
+        database.execute(_KEEP_OLD, row[:2])
+        database.execute("DELETE FROM replies WHERE key = ?", row[:1])
+        database.execute(PUT, row)
+        database.execute("COMMIT")
+    except sqlite3.Error:
+        database.rollback()
+        raise
 
 
-def _open_to_read(path: Path) -> sqlite3.Connection:
-    """The store for reading, also in a folder that cannot hold SQLite's side files."""
-    uri = path.resolve().as_uri()
-    for mode in ("mode=ro", "immutable=1"):
-        reader = sqlite3.connect(f"{uri}?{mode}", uri=True)
-        try:
-            reader.execute(_GET, (b"",))
-        except sqlite3.Error:
-            reader.close()
-        else:
-            return reader
-    raise UsageError(f"the reply store {path} cannot be read; choose another folder by --results")
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file stands at a path; None where there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - for every reply, and twice as fast
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
-_REPLY_DEFAULTS = {
-    field.name: field.default for field in fields(Reply) if field.name not in {"text", "usage"}
-}
-
-
-_USAGE = tuple(field.name for field in fields(Usage))
-
-
-def _dump(reply: Reply) -> bytes:
-    row: dict[str, Any] = {"text": reply.text}
-    for name, default in _REPLY_DEFAULTS.items():
-        value = getattr(reply, name)
-        if value != default:
-            row[name] = value
-    usage = {name: value for name in _USAGE if (value := getattr(reply.usage, name)) is not None}
-    if usage:
-        row["usage"] = usage
-    return dump_json(row)
-
-
-def _load(raw: bytes) -> Reply:
-    row = orjson.loads(raw)
-    usage = row.pop("usage", None)
-    return Reply(**row, usage=Usage(**usage) if usage else Usage())
+def _cannot_mend(path: Path, error: Exception, trouble: Exception) -> str:
+    return f"the reply store {path} is damaged ({error}) and cannot be mended: {trouble}; move it away"

@@ -11,6 +11,7 @@ from m3ke_async.compare import compare, load_side
 from m3ke_async.request import Outcome, dump_json
 from m3ke_async.rundir import RunDir
 from m3ke_async.suite import Split
+from m3ke_async.tally import Ledger
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,15 +40,18 @@ def write_run(folder: Path, name: str, lines: list[Line], state: str = "complete
         ids[task] += 1
     directory.answers.write_bytes(b"".join(dump_json(row.to_json()) + b"\n" for row in rows))
     asked = {"suite": "s", "split": "dev", "shots": 0, "template": "t", "wording": ["w"], "temperature": 0.0}
-    record = {
+    record: dict[str, Any] = {
         "state": state,
         "identity": {"model": f"vllm/{name}", "address": name, **asked, **identity},
-        "settings": {"model": f"vllm/{name}", "policy": "careful"},
+        "settings": {"model": f"vllm/{name}", "policy": "careful", "split": "dev", "shots": 0},
         **dict.fromkeys(("provider", "model", "data"), ""),
         "is_m3ke": False,
-        "rules": 1,
-        "ledger": {},
-        "answers_bytes": 0,
+        "rules": "1",
+        "adapted": [],
+        "counts": {},
+        "ledger": Ledger().to_json(),
+        "fresh_since": None,
+        "hashes": {},
     }
     directory.write(record)
     return directory

@@ -99,12 +99,12 @@ def test_the_task_and_the_id_must_be_the_runs(tmp_path: Path) -> None:
     assert f"asks no question with id '7' in {TASK}" in ran.error
 
 
-def test_a_run_without_its_store_cannot_be_explained(tmp_path: Path) -> None:
-    run = asked(tmp_path, reply("A"))
+def test_a_run_without_its_store_is_explained_from_its_answers(tmp_path: Path) -> None:
+    run = asked(tmp_path, reply("答案：A"))
     (tmp_path / "results" / "replies.sqlite").unlink()
     ran = explain(run)
-    assert ran.code == ExitCode.USAGE
-    assert "replies.sqlite" in ran.error
+    assert (ran.code, ran.err) == (0, "")
+    assert "attempt 1)\n答案：⟦A⟧\n" in ran.out
 
 
 def test_a_suite_that_moved_can_be_named(tmp_path: Path) -> None:

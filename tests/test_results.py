@@ -463,6 +463,61 @@ def test_a_run_that_was_copied_without_its_store_still_scores(
     assert [line["outcome"] for line in lines(copied)] == [line["outcome"] for line in lines(run)]
 
 
+def test_a_run_whose_store_is_damaged_still_scores_and_explains(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    run = ask(server, suite, tmp_path / "results")
+    before, store = scores(run), run.parent / "replies.sqlite"
+    whole = store.read_bytes()
+    for damaged in (whole[:4096] + b"\xa5" * (len(whole) - 4096), whole[: len(whole) // 2]):
+        store.write_bytes(damaged)
+        assert scores(run)["total"] == before["total"]
+        ran = m3ke("explain", run, task_name(0), "0")
+        assert (ran.code, "not asked yet" in ran.out) == (0, False)
+        assert "is damaged (" in ran.error
+        assert rescored(run)["total"] == before["total"]
+
+
+def test_answers_that_somebody_changed_are_told_of_when_they_are_all_there_is(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    run = ask(server, suite, tmp_path / "results")
+    (run.parent / "replies.sqlite").unlink()
+    raw = (run / "answers.jsonl").read_bytes()
+    (run / "answers.jsonl").write_bytes(raw.replace("答案：A".encode(), "答案：B".encode(), 1))
+    ran = m3ke("score", run)
+    assert "has changed since the run wrote it" in ran.error
+    assert "kept as answers.jsonl.bad" in ran.error
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": {"model": "custom/m", "policy": "careful", "split": "dev", "shots": "two"}},
+        {"settings": {"model": "custom/m", "policy": "careful", "split": "dev", "odd": 1}},
+        {"settings": {"model": "custom/m", "policy": [], "split": 7}},
+        {"identity": {"address": 7}},
+        {"provider": "nobody"},
+        {"provider": "../../etc/passwd"},
+        {"data": ""},
+        {"ledger": {"requests": -1}},
+        {"version": 2},
+        {"hashes": None},
+    ],
+)
+def test_a_run_json_that_is_wrong_inside_is_one_line(
+    server: Server, suite: Path, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    run = ask(server, suite, tmp_path / "results")
+    record = json.loads((run / "run.json").read_bytes())
+    (run / "run.json").write_text(json.dumps({**record, **change}))
+    for words in (["score"], ["score", "--diff"], ["explain"]):
+        rest = [task_name(0), "0"] if words == ["explain"] else []
+        ran = m3ke(*words, run, *rest)
+        assert ran.code == ExitCode.USAGE
+        assert ran.error
+
+
 def test_a_run_is_found_by_its_name(test_run: Path, tmp_path: Path) -> None:
     ran = m3ke("score", test_run.name, "--results", tmp_path / "results", "--json")
     assert ran.code == ExitCode.COMPLETE

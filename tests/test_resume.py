@@ -309,16 +309,58 @@ async def test_a_torn_answers_file_is_written_again_without_asking(
     assert len(server.seen) == 30
 
 
-@pytest.mark.parametrize("name", ["answers.jsonl", "scores.json"])
-async def test_a_result_file_that_is_gone_is_written_again(
-    server: Server, suite: Path, tmp_path: Path, name: str
+RESULT_FILES = [
+    "answers.jsonl",
+    "unclear.jsonl",
+    "failed.jsonl",
+    "scores.json",
+    f"predictions/{task_name(1)}.jsonl",
+]
+
+
+@pytest.mark.parametrize("name", RESULT_FILES)
+@pytest.mark.parametrize("gone", [True, False])
+async def test_a_result_file_that_is_gone_or_has_changed_is_written_again(
+    server: Server, tmp_path: Path, name: str, *, gone: bool
 ) -> None:
-    first = await ask(suite, server.url, tmp_path / "results")
-    whole = (first.path / name).read_bytes()
-    (first.path / name).unlink()
-    await ask(suite, server.url, tmp_path / "results")
-    assert (first.path / name).read_bytes() == whole
+    suite = write_suite(tmp_path / "suite", 3, 10, split="test")
+    server.script["Q1-5"] = [reply("不知道")]
+    first = await ask(suite, server.url, tmp_path / "results", split="test")
+    file = first.path / name
+    whole, times = file.read_bytes(), file.stat()
+    if gone or not whole:
+        file.unlink()
+    else:  # of the same size and age
+        file.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+        os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    await ask(suite, server.url, tmp_path / "results", split="test")
+    assert file.read_bytes() == whole
     assert len(server.seen) == 30
+
+
+def test_a_kill_costs_no_more_than_seconds_of_the_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, results, wire = write_suite(tmp_path / "suite", 3, 10), tmp_path / "results", Wire()
+    ask_over(monkeypatch, wire)
+    wire.default = lambda mark: right_reply(mark).after(1.0)
+    wire.script = {mark: [error(500), right_reply(mark).after(1.0)] for mark in ("Q0-3", "Q1-1")}
+    sent: list[float] = []
+
+    def look(seen: Seen) -> None:
+        """What would be known if the command were killed now."""
+        now = asyncio.get_running_loop().time()
+        (file,) = results.glob("*/run.json")
+        record = orjson.loads(file.read_bytes())
+        assert record["state"] == "running"
+        assert record["ledger"]["requests"] >= sum(1 for time in sent if time < now - 4.0)
+        assert record["ledger"]["seconds"] <= now - fake_time.START
+        sent.append(now)
+
+    wire.on_request = look
+    result = fake_time.run(ask(suite, "http://test/v1", results, concurrency=2))
+    assert sent[-1] - sent[0] > 10
+    assert result.ledger.requests == len(sent) == 32
 
 
 async def test_two_runs_fill_one_store_at_the_same_time(server: Server, suite: Path, tmp_path: Path) -> None:
@@ -357,6 +399,99 @@ async def test_a_damaged_store_is_moved_aside_with_a_warning(
     assert [line for line in notes.warned if "damaged" in line and "moved" in line]
     (aside,) = results.glob(f"{STORE_NAME}.damaged-*")
     assert aside.read_bytes() == b"\x01\x02\x03" * 999
+
+
+def spoil(store: Path, share: float) -> None:
+    """Overwrite the file from this share of it on, but for its header."""
+    size = store.stat().st_size
+    with store.open("r+b") as file:
+        file.seek(max(4096, int(size * share)))
+        file.write(b"\xa5" * size)
+        file.truncate(size)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+async def test_what_a_damaged_store_lost_is_taken_from_the_answers_of_its_runs(
+    server: Server, suite: Path, tmp_path: Path, share: float
+) -> None:
+    results, notes = tmp_path / "results", Notes()
+    await ask(suite, server.url, results)
+    spoil(results / STORE_NAME, share)
+    check_complete(await ask(suite, server.url, results, notes=notes, name="other"), ALL)
+    assert len(server.seen) == 30
+    (warning,) = notes.warned
+    assert "is damaged (" in warning
+    assert "taken from the answers.jsonl of runs" in warning
+
+
+async def test_of_a_damaged_store_only_what_is_lost_is_asked_again(server: Server, tmp_path: Path) -> None:
+    suite, results, notes = write_suite(tmp_path / "suite", 3, 60), tmp_path / "results", Notes()
+    server.default = signed
+    first = await ask(suite, server.url, results)
+    shutil.rmtree(first.path)
+    spoil(results / STORE_NAME, 0.5)
+    second = await ask(suite, server.url, results, notes=notes)
+    check_complete(second, marks(3, 60))
+    found = re.search(r"of its replies (\d+) were rescued", notes.warned[0])
+    assert found is not None
+    assert 40 < int(found[1]) < 160
+    assert len(server.seen) == 180 + 180 - int(found[1])
+    assert unmeasured(second) == unmeasured(await ask(suite, server.url, tmp_path / "undisturbed"))
+
+
+async def test_answers_that_have_changed_are_not_put_into_a_damaged_store(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    results = tmp_path / "results"
+    first = await ask(suite, server.url, results)
+    answers = first.path / "answers.jsonl"
+    answers.write_bytes(answers.read_bytes().replace("答案：A".encode(), "答案：B".encode()))
+    spoil(results / STORE_NAME, 0.0)
+    check_complete(await ask(suite, server.url, results), ALL)
+    assert len(server.seen) == 60
+
+
+async def test_a_results_folder_that_is_removed_meanwhile_is_made_again_and_nothing_is_lost(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    results, notes = tmp_path / "results", Notes()
+    server.on_request = lambda seen: shutil.rmtree(results) if len(server.seen) in (10, 20, 30) else None
+    check_complete(await ask(suite, server.url, results, notes=notes), ALL)
+    assert [line for line in notes.warned if "was moved or removed while it was in use" in line]
+    server.on_request = lambda seen: None
+    (results / "again").mkdir()
+    check_complete(await ask(suite, server.url, results, name="again"), ALL)
+    assert set(server.counts.values()) == {1}
+
+
+async def test_a_reply_that_the_store_does_not_take_is_kept_elsewhere_and_comes_home(
+    server: Server, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("m3ke_async.rundir.spare_store", lambda store: tmp_path / "other disk" / "s.sqlite")
+    results = tmp_path / "results"
+    server.on_request = lambda seen: fill_up() if len(server.seen) == 10 else None
+    stores: list[ReplyStore] = []
+    init = ReplyStore.__init__
+
+    def remember(store: ReplyStore, *args: Any, **named: Any) -> None:
+        stores.append(store)
+        init(store, *args, **named)
+
+    def fill_up() -> None:
+        pages = stores[0]._db.execute("PRAGMA page_count").fetchone()[0]
+        stores[0]._db.execute(f"PRAGMA max_page_count = {pages}")
+
+    monkeypatch.setattr(ReplyStore, "__init__", remember)
+    server.default = lambda mark: reply(f"答案：{right(mark)}" + "。" * 5000)
+    first = await ask(suite, server.url, results, name="mine")
+    assert isinstance(first.stopped, IncompleteError)
+    spare = results / "mine" / STORE_NAME
+    assert f"it is kept in {spare}, which the next command takes over; make room" in str(first.stopped)
+    assert first.scores.usage.replies == len(server.seen) < 30
+    server.on_request = lambda seen: None
+    check_complete(await ask(suite, server.url, results, name="mine"), ALL)
+    assert set(server.counts.values()) == {1}
+    assert not spare.exists()
 
 
 async def test_a_store_of_a_newer_version_is_refused_before_anything_is_sent(

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-import json
 import os
 import re
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.rundir import RUN_VERSION, RunDir, checked_name, differences, find_run, run_name
+from m3ke_async.tally import Ledger
 
 MODELS = [
     "Qwen/Qwen2.5-7B-Instruct",
@@ -39,15 +40,18 @@ MODELS = [
 
 RECORD: dict[str, Any] = {
     "state": "complete",
-    "identity": {},
-    "settings": {},
+    "identity": {"address": "http://h/v1"},
+    "settings": {"model": "vllm/m", "policy": "careful", "split": "dev", "shots": 0},
     "provider": "vllm",
     "model": "m",
     "data": "d",
     "is_m3ke": False,
     "rules": "1",
-    "ledger": {},
-    "answers_bytes": None,
+    "adapted": ["none"],
+    "counts": {"total": 1},
+    "ledger": Ledger(retries=Counter(timeout=1)).to_json(),
+    "fresh_since": None,
+    "hashes": {"answers.jsonl": "00"},
 }
 
 
@@ -169,7 +173,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         (b"{}", "another version"),
         (b'{"version": 2}', "another version"),
         (b'{"version": 1}', "is missing; remove the file"),
-        (json.dumps({"version": 1, **RECORD, "ledger": None}).replace("ledger", "x").encode(), "'ledger'"),
+        (b'{"version": "1"}', "another version"),
     ],
 )
 def test_a_damaged_run_json_is_one_line_that_says_what_to_do(
@@ -184,6 +188,43 @@ def test_a_damaged_run_json_is_one_line_that_says_what_to_do(
     assert "\n" not in str(caught.value)
 
 
+NO_LEDGERS = [{}, {"requests": 1}, *({**RECORD["ledger"], name: "1"} for name in RECORD["ledger"])]
+WRONG: dict[str, list[object]] = {
+    "state": ["done", None, []],
+    "identity": [{}, {"address": None}, "x"],
+    "settings": [{}, {**RECORD["settings"], "model": 1}, {**RECORD["settings"], "shots": None}, []],
+    "provider": [None, 7],
+    "model": [[]],
+    "data": [{}],
+    "is_m3ke": ["yes", None],
+    "rules": [2],
+    "adapted": [None, [1]],
+    "counts": [None, {"total": "1"}],
+    "ledger": [None, [], *NO_LEDGERS, {**RECORD["ledger"], "retries": {"timeout": None}}],
+    "fresh_since": ["now", True],
+    "hashes": [None, {"answers.jsonl": 5}],
+}
+
+
+@pytest.mark.parametrize(("field", "value"), [(field, value) for field in WRONG for value in WRONG[field]])
+def test_a_field_of_the_wrong_kind_is_one_line_that_names_it(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    run = RunDir(tmp_path)
+    run.write({**RECORD, field: value})
+    with pytest.raises(DataError, match=f"field '{field}': is damaged; remove the file, and run") as caught:
+        run.read()
+    assert caught.value.file == run.run_json
+
+
+@pytest.mark.parametrize("field", RECORD)
+def test_a_field_that_is_missing_is_named(tmp_path: Path, field: str) -> None:
+    run = RunDir(tmp_path)
+    run.write({name: value for name, value in RECORD.items() if name != field})
+    with pytest.raises(DataError, match=f"field '{field}': is missing; remove the file"):
+        run.read()
+
+
 def test_where_no_folder_can_be_there_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert RunDir(tmp_path / "file" / "run").read() is None
@@ -195,7 +236,8 @@ def test_where_no_folder_can_be_there_is_no_run(tmp_path: Path) -> None:
 def test_the_store_lies_beside_the_runs() -> None:
     run = RunDir(Path("results") / "one")
     assert run.store == Path("results/replies.sqlite")
-    assert run.spare_store == Path("results/one/replies.sqlite")
+    assert run.spare_stores[0] == Path("results/one/replies.sqlite")
+    assert run.spare_stores[1] != RunDir(Path("other") / "one").spare_stores[1]
 
 
 # Making and finding the folder

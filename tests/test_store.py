@@ -11,14 +11,17 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from m3ke_async import store as store_module
+from m3ke_async import database as database_module
+from m3ke_async.database import SCHEMA_VERSION
 from m3ke_async.errors import UsageError
+from m3ke_async.reply_row import dump_reply, load_reply
 from m3ke_async.request import ChatRequest, Reply, Usage
-from m3ke_async.store import SCHEMA_VERSION, Failure, ReplyStore, StoreError
+from m3ke_async.store import Failure, ReplyStore, StoreError
+from tests.command import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,12 +49,17 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "results" / "replies.sqlite"
 
 
-def rows(path: Path, table: str) -> list[tuple[object, ...]]:
+def rows(path: Path, table: str) -> list[tuple[Any, ...]]:
     database = sqlite3.connect(path)
     try:
         return database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608
     finally:
         database.close()
+
+
+def superseded(path: Path) -> list[str]:
+    """Texts of the replies that others took the place of."""
+    return [load_reply(*row[:2]).text for row in rows(path, "superseded")]
 
 
 # Replies
@@ -87,7 +95,7 @@ def test_a_replaced_reply_is_kept_aside(path: Path) -> None:
         store.put(request(), Reply("B"), replace=True)
         store.put(request(1), Reply("C"), replace=True)
         assert (store.get(request().key), store.get(request(1).key)) == (Reply("B"), Reply("C"))
-    assert [row[1] for row in rows(path, "superseded")] == [b'{"text":"A"}']
+    assert superseded(path) == ["A"]
 
 
 def test_a_reply_is_kept_with_its_provider_model_and_run(path: Path) -> None:
@@ -186,6 +194,266 @@ def test_a_failure_that_cannot_be_written_is_an_error(path: Path) -> None:
             store.put_failure(request(), Failure("timeout", "x", b"x" * 100_000))
 
 
+# Damage: test_carve.py has the kinds of it
+
+
+MANY = 300
+
+
+def filled(path: Path) -> None:
+    """A store of many replies, a few of them longer than a page, and one that was replaced."""
+    with ReplyStore(path) as store:
+        store.put(request(), Reply("old", received_at=1.0))
+        for number in range(MANY):
+            store.put(request(number), answer(number), replace=number == 0)
+        store.put_failure(request(MANY), Failure("timeout", "x"))
+
+
+def answer(number: int) -> Reply:
+    return Reply(f"第{number}题：B。" + "长" * (number % 50 * 60), received_at=2.0 + number)
+
+
+def overwrite(path: Path, start: int, length: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(b"\xa5" * length)
+
+
+def found_again(store: ReplyStore) -> int:
+    """How many replies are there; those that are, are as they were."""
+    found = [store.get(request(number).key) for number in range(MANY)]
+    assert all(reply in (None, answer(number)) for number, reply in enumerate(found))
+    return len(found) - found.count(None)
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "least"),
+    [(0, 100, MANY), (4096, 4096, MANY - 60), (4096 * 20 + 100, 1, MANY - 1), (4096 * 20, 4096, MANY - 60)],
+    ids=["the header", "the root of the tree", "a byte", "a page"],
+)
+def test_a_store_with_damaged_pages_is_mended_when_it_is_opened(
+    path: Path, start: int, length: int, least: int
+) -> None:
+    filled(path)
+    whole = path.stat().st_size
+    overwrite(path, start, length)
+    warnings: list[str] = []
+    with ReplyStore(path, warn=warnings.append) as store:
+        found = found_again(store)
+        assert found >= least
+    if start == 4096 * 20 + 100 and not warnings:
+        return  # the byte was in no row
+    (aside,) = (file for file in path.parent.glob("replies.sqlite.damaged-*") if "-wal" not in file.name)
+    assert aside.stat().st_size == whole
+    (warning,) = warnings
+    assert f"the reply store {path} is damaged (" in warning
+    assert f"it was moved to {aside.name}; of its replies {found:,} were rescued" in warning
+    with ReplyStore(path, warn=pytest.fail) as store:
+        assert found_again(store) == found
+        store.put(request(MANY), Reply("A"))
+
+
+def test_a_truncated_store_gives_what_is_left(path: Path) -> None:
+    filled(path)
+    os.truncate(path, path.stat().st_size // 2)
+    warnings: list[str] = []
+    with ReplyStore(path, warn=warnings.append) as store:
+        assert 50 < found_again(store) < MANY
+    assert len(warnings) == 1
+
+
+def test_a_reply_whose_letter_has_changed_on_the_disk_is_no_reply(path: Path) -> None:
+    """SQLite itself does not see it."""
+    filled(path)
+    content = path.read_bytes()
+    path.write_bytes(content.replace("第7题：B".encode(), "第7题：C".encode()))
+    assert path.read_bytes() != content
+    warnings: list[str] = []
+    with ReplyStore(path, warn=warnings.append) as store:
+        assert store.get(request(7).key) is None
+        assert found_again(store) == MANY - 1
+    (warning,) = warnings
+    assert "a reply has changed on the disk" in warning
+
+
+def test_what_a_damaged_store_has_no_more_is_taken_from_its_copies(path: Path) -> None:
+    filled(path)
+    path.write_bytes(path.read_bytes().replace("第7题：B".encode(), "第7题：C".encode()))
+    copy = (request(7).key, dump_reply(request(7).key, Reply("copy")), "vllm", None, "run")
+    other = (request(8).key, dump_reply(request(8).key, Reply("other")), "vllm", None, "run")
+    warnings: list[str] = []
+    with ReplyStore(path, warn=warnings.append, copies=lambda: [copy, other]) as store:
+        assert store.get(request(7).key) == Reply("copy")
+        assert store.get(request(8).key) == answer(8)  # the store's own goes first
+    assert f"{MANY - 1:,} were rescued and 1 taken from the answers.jsonl of runs" in warnings[0]
+
+
+def test_damage_that_comes_while_the_store_is_in_use_is_mended_and_costs_no_new_reply(path: Path) -> None:
+    warnings: list[str] = []
+    with ReplyStore(path, warn=warnings.append) as store:
+        filled(path)
+        store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        overwrite(path, 4096, path.stat().st_size - 4096)
+        store.put(request(MANY), Reply("new"))
+        assert store.get(request(MANY).key) == Reply("new")
+    assert len(warnings) == 1
+    with ReplyStore(path, warn=pytest.fail) as store:
+        assert store.get(request(MANY).key) == Reply("new")
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_a_log_whose_file_is_gone_still_gives_its_replies(path: Path, content: bytes | None) -> None:
+    """SQLite would delete it."""
+    code = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from tests.test_store import filled\n"
+        "import m3ke_async.store\n"
+        "m3ke_async.store.ReplyStore.close = lambda store: None\n"
+        "filled(Path(sys.argv[1]))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False, cwd=ROOT)
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with ReplyStore(path) as store:
+        assert found_again(store) > MANY // 4
+
+
+def test_a_store_of_the_first_version_gets_checksums(path: Path) -> None:
+    with ReplyStore(path) as store:
+        store.put(request(), Reply("A"))
+        store._db.execute("UPDATE replies SET reply = ?", (b'{"text":"A"}',))
+        store._db.execute("PRAGMA user_version = 1")
+    with ReplyStore(path, warn=pytest.fail) as store:
+        assert store.get(request().key) == Reply("A")
+
+
+# A file that is taken away while it is in use
+
+
+def test_a_removed_store_is_made_again_with_all_that_was_in_it(path: Path) -> None:
+    warnings: list[str] = []
+    filled(path)
+    with ReplyStore(path, warn=warnings.append) as store:
+        shutil.rmtree(path.parent)
+        store.put(request(MANY), Reply("new"))
+        with ReplyStore(path, warn=pytest.fail) as other:
+            assert other.get(request(MANY).key) == Reply("new")
+        store.put(request(MANY + 1), Reply("next"))
+    (warning,) = warnings
+    assert f"{path} was moved or removed while it was in use" in warning
+    with ReplyStore(path, warn=pytest.fail) as store:
+        assert found_again(store) == MANY
+        assert store.get(request(MANY).key) == Reply("new")
+        assert store.get(request(MANY + 1).key) == Reply("next")
+    assert superseded(path) == ["old"]
+
+
+def test_a_store_that_is_removed_after_the_last_reply_is_made_again_when_it_is_closed(path: Path) -> None:
+    with ReplyStore(path) as store:
+        store.put(request(), Reply("A"))
+        shutil.rmtree(path.parent)
+    with ReplyStore(path) as store:
+        assert store.get(request().key) == Reply("A")
+
+
+def test_a_removed_store_that_was_only_read_stays_away(path: Path) -> None:
+    filled(path)
+    with ReplyStore(path) as store:
+        found_again(store)
+        shutil.rmtree(path.parent)
+    assert not path.parent.exists()
+
+
+def test_the_file_alone_may_be_removed_while_two_use_it(path: Path) -> None:
+    with ReplyStore(path) as one, ReplyStore(path) as two:
+        one.put(request(0), Reply("A"))
+        path.unlink()
+        two.put(request(1), Reply("B"))
+        one.put(request(2), Reply("C"))
+        two.put(request(3), Reply("D"))
+    with ReplyStore(path, warn=pytest.fail) as store:
+        assert [store.get(request(number).key) for number in range(4)] == [Reply(text) for text in "ABCD"]
+
+
+def test_a_moved_folder_keeps_what_it_had_and_the_run_goes_on_where_it_was(path: Path) -> None:
+    with ReplyStore(path) as store:
+        store.put(request(0), Reply("A"))
+        path.parent.rename(path.parent.with_name("moved"))
+        store.put(request(1), Reply("B"))
+    for place, wanted in ((path, "AB"), (path.parent.with_name("moved") / path.name, "A")):
+        with ReplyStore(place, warn=pytest.fail) as store:
+            for number, text in enumerate(wanted):
+                assert store.get(request(number).key) == Reply(text)
+
+
+def test_where_it_cannot_be_made_again_a_spare_file_takes_all(path: Path, tmp_path: Path) -> None:
+    spare = tmp_path / "spare" / "replies.sqlite"
+    with ReplyStore(path, spares=(spare,)) as store:
+        store.put(request(0), Reply("A"))
+        shutil.rmtree(path.parent)
+        path.parent.write_text("a file in the folder's place")
+        with pytest.raises(StoreError, match="which the next command takes over") as caught:
+            store.put(request(1), Reply("B"))
+        assert caught.value.kept
+        assert str(spare) in str(caught.value)
+        assert [store.get(request(number).key) for number in (0, 1)] == [Reply("A"), Reply("B")]
+    path.parent.unlink()
+    with ReplyStore(path, spares=(spare,)) as store:
+        assert [store.get(request(number).key) for number in (0, 1)] == [Reply("A"), Reply("B")]
+
+
+def test_what_is_lost_is_said_when_nothing_takes_it(path: Path) -> None:
+    warnings: list[str] = []
+    with ReplyStore(path, warn=warnings.append) as store:
+        store.put(request(0), Reply("A"))
+        shutil.rmtree(path.parent)
+        path.parent.write_text("a file in the folder's place")
+        with pytest.raises(StoreError, match="cannot write to") as caught:
+            store.put(request(1), Reply("B"))
+        assert not caught.value.kept
+        assert store.get(request(0).key) == Reply("A")
+    (warning,) = warnings
+    assert "its replies are lost unless it was moved" in warning
+
+
+# A file that does not take more
+
+
+def test_what_the_store_does_not_take_is_kept_in_the_first_spare_file_that_does(
+    path: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    spares = (tmp_path / "file" / "replies.sqlite", tmp_path / "spare" / "replies.sqlite")
+    long = Reply("长" * 100_000)
+    with ReplyStore(path, spares=spares) as store:
+        store.put(request(0), Reply("A"))
+        full(store)
+        with pytest.raises(StoreError, match="full; it is kept in") as caught:
+            store.put(request(1), long)
+        assert caught.value.kept
+        assert str(spares[1]) in str(caught.value)
+        store.put(request(2), Reply("C"))
+        store.put_failure(request(3), Failure("timeout", "x"))
+        found = [store.get(request(number).key) for number in range(3)]
+        assert found == [Reply("A"), long, Reply("C")]
+    with ReplyStore(path, spares=spares) as store:
+        assert [store.get(request(number).key) for number in range(3)] == found
+        assert store.get_failure(request(3).key) == Failure("timeout", "x")
+    assert not spares[1].exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"\xa5" * 9000])
+def test_a_spare_file_that_is_not_whole_stops_nobody(path: Path, tmp_path: Path, content: bytes) -> None:
+    spare = tmp_path / "spare.sqlite"
+    spare.write_bytes(content)
+    with ReplyStore(path, spares=(spare,)) as store:
+        store.put(request(), Reply("A"))
+    assert not spare.exists()
+
+
 @pytest.mark.parametrize("content", [b"\x93\x01\xfe", b"{}" * 5000, b"SQLite format 3\0" + b"\xff" * 5000])
 def test_a_damaged_file_is_moved_aside_and_a_new_one_begun(path: Path, content: bytes) -> None:
     path.parent.mkdir()
@@ -199,17 +467,6 @@ def test_a_damaged_file_is_moved_aside_and_a_new_one_begun(path: Path, content: 
     assert len(warnings) == 1
     assert str(path) in warnings[0]
     assert aside.name in warnings[0]
-
-
-def test_damage_inside_the_file_is_an_error_that_says_what_to_do(path: Path) -> None:
-    with ReplyStore(path) as store:
-        for number in range(200):
-            store.put(request(number), Reply("字" * 100))
-    with path.open("r+b") as file:
-        file.seek(4096)
-        file.write(b"\xff" * (path.stat().st_size - 4096))
-    with ReplyStore(path) as store, pytest.raises(StoreError, match="move the file away"):
-        store.get(request().key)
 
 
 def test_an_empty_file_is_a_new_store(path: Path) -> None:
@@ -290,7 +547,7 @@ def spare(kept: Path) -> Path:
 def fill_spare(kept: Path, spare: Path) -> list[str]:
     """Ask once more what has a reply, ask something new, and fail once; returns the warnings."""
     warnings: list[str] = []
-    with bound_by_permissions(), ReplyStore(kept, spare=spare, warn=warnings.append) as store:
+    with bound_by_permissions(), ReplyStore(kept, spares=(spare,), warn=warnings.append) as store:
         assert store.get(request(0).key) == Reply("old")
         store.put(request(0), Reply("new"), replace=True)
         store.put(request(1), Reply("B"))
@@ -308,7 +565,7 @@ def test_new_replies_go_to_the_spare_file_when_the_store_is_read_only(
     (warning,) = fill_spare(kept, spare)
     assert str(kept) in warning
     assert str(spare) in warning
-    with bound_by_permissions(), ReplyStore(kept, spare=spare) as store:  # still read-only
+    with bound_by_permissions(), ReplyStore(kept, spares=(spare,)) as store:  # still read-only
         assert store.get(request(0).key) == Reply("new")
         assert store.get_failure(request(2).key) == Failure("timeout", "x")
 
@@ -316,12 +573,12 @@ def test_new_replies_go_to_the_spare_file_when_the_store_is_read_only(
 def test_the_spare_file_comes_home_when_the_store_can_be_written_again(kept: Path, spare: Path) -> None:
     fill_spare(kept, spare)
     kept.chmod(0o644)
-    with ReplyStore(kept, spare=spare, warn=pytest.fail) as store:
+    with ReplyStore(kept, spares=(spare,), warn=pytest.fail) as store:
         assert store.get(request(0).key) == Reply("new")  # as the run that asked for it saw it
         assert store.get(request(1).key) == Reply("B")
         assert store.get_failure(request(2).key) == Failure("timeout", "x")
     assert not list(spare.parent.glob("replies.sqlite*"))
-    assert [row[1] for row in rows(kept, "superseded")] == [b'{"text":"old"}']  # nothing paid is lost
+    assert superseded(kept) == ["old"]  # nothing paid is lost
 
 
 @pytest.mark.parametrize("folder_mode", [0o755, 0o555, 0o777])
@@ -329,9 +586,9 @@ def test_the_spare_file_comes_home_when_the_store_can_be_written_again(kept: Pat
 def test_without_a_place_to_write_a_read_only_store_is_read(
     kept: Path, folder_mode: int, *, with_spare: bool
 ) -> None:
-    spare = kept.parent / "none" / "replies.sqlite" if with_spare else None
+    spares = (kept.parent / "none" / "replies.sqlite",) if with_spare else ()
     kept.parent.chmod(folder_mode)
-    with bound_by_permissions(), ReplyStore(kept, spare=spare) as store:
+    with bound_by_permissions(), ReplyStore(kept, spares=spares) as store:
         assert store.get(request(0).key) == Reply("old")
         assert store.get_failure(request(0).key) is None
         with pytest.raises(StoreError, match="cannot write to"):
@@ -372,14 +629,14 @@ def test_processes_that_lock_each_other_out_at_the_start_try_again(
     locked = sqlite3.OperationalError("database is locked")
     locked.sqlite_errorname = "SQLITE_BUSY"
     trouble, pauses = [locked, locked], list[float]()
-    set_up = store_module._set_up
+    set_up = database_module._set_up
 
     def set_up_later(database: sqlite3.Connection, file: Path) -> None:
         if trouble:
             raise trouble.pop()
         set_up(database, file)
 
-    monkeypatch.setattr(store_module, "_set_up", set_up_later)
+    monkeypatch.setattr(database_module, "_set_up", set_up_later)
     monkeypatch.setattr(time, "sleep", pauses.append)
     with ReplyStore(path) as store:
         store.put(request(), Reply("A"))
@@ -392,7 +649,7 @@ def test_a_file_that_stays_locked_is_one_line(path: Path, monkeypatch: pytest.Mo
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
     other.execute("BEGIN EXCLUSIVE")
-    monkeypatch.setattr("m3ke_async.store.BUSY_TIMEOUT", 0.05)
+    monkeypatch.setattr("m3ke_async.database.BUSY_TIMEOUT", 0.05)
     with pytest.raises(UsageError, match="locked; choose another folder by --results"):
         ReplyStore(path)
     other.close()
