@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from m3ke_async.extraction.amounts import Amount
 
-_SIGNS = frozenset("+-/.%√<>=≤≥")
-_RAISED = {"²": "2", "³": "3"}
+#: What a compact text keeps: letters, figures, and signs that stand before something.
+_KEPT = Pattern(r"[^\W_]|[%√∞∪∩∅]|[+\-/.<>=≤≥](?=\S)")
+_RAISED = str.maketrans("²³", "23")
 _NUMBERS = {
     "一": 0,
     "二": 1,
@@ -63,15 +64,14 @@ _PLACE = Pattern(
 )
 
 
-def compact(text: str) -> tuple[str, list[int]]:
-    """The text in small letters without spaces and punctuation, and where each character stood."""
-    kept: list[str] = []
-    places: list[int] = []
-    for place, char in enumerate(text):
-        if char.isalnum() or char in "%√∞∪∩∅" or (char in _SIGNS and text[place + 1 : place + 2].strip()):
-            kept.append(_RAISED.get(char) or char.lower()[:1])
-            places.append(place)
-    return "".join(kept), places
+def compact(text: str) -> str:
+    """The text in small letters without spaces and punctuation."""
+    return "".join(_KEPT.findall(text)).translate(_RAISED).lower()
+
+
+def _places(text: str) -> list[int]:
+    """Where each character of the compact text stood."""
+    return [kept.start() for kept in _KEPT.finditer(text)]
 
 
 _TOKEN = Pattern(r"\d+(?:\.\d+)?|[a-z]+|[^\W\da-z_]")
@@ -88,23 +88,28 @@ class OptionTexts:
     """The options' texts, made ready to be found in replies.
 
     Attributes:
-        question: the question's compact text.
         asked: the question's text in small letters.
         plain: each option's text in small letters.
         dense: compact text by letter; options that are equal or empty are left out.
-        stems: by letter, the number or word that alone tells an option from the others, where all
-            else is the same in all of them.
     """
 
     def __init__(self, options: Mapping[str, str], question: str = "") -> None:
-        self.question = compact(question)[0]
         self.asked = question.lower()
         self.plain = {letter: text.lower() for letter, text in options.items()}
-        dense = {letter: compact(_ARTICLE.sub("", text, count=1))[0] for letter, text in options.items()}
+        dense = {letter: compact(_ARTICLE.sub("", text, count=1)) for letter, text in options.items()}
         texts = list(dense.values())
         self.dense = {letter: text for letter, text in dense.items() if text and texts.count(text) == 1}
         self._doubled = {text: text for text in texts if text and texts.count(text) > 1}
-        self.stems = _stems(self.dense) if len(self.dense) == len(options) else {}
+
+    @cached_property
+    def question(self) -> str:
+        """The question's compact text."""
+        return compact(self.asked)
+
+    @cached_property
+    def stems(self) -> dict[str, str]:
+        """By letter, the number or word that alone tells an option from the others, where all else is the same."""
+        return _stems(self.dense) if len(self.dense) == len(self.plain) else {}
 
     def find(
         self, text: str, letters: Sequence[Mention], *, texts: bool = True, places: bool = True
@@ -125,11 +130,13 @@ class OptionTexts:
         return joined(text, sorted(apart if len(apart) > len(letters) else claims.found))
 
     def _claim_texts(self, text: str, claims: _Claims) -> None:
-        dense, places = compact(text)
-        for needles in ({**self.dense, **self._doubled}, self.stems if len(text) < _SHORT else {}):
-            stems = needles is self.stems
+        dense = compact(text)
+        places: list[int] = []
+        for stems in (False, True) if len(text) < _SHORT else (False,):
+            needles = self.stems if stems else {**self.dense, **self._doubled}
             for letter, needle in sorted(needles.items(), key=lambda item: -len(item[1])):
                 at = dense.find(needle)
+                places = places or (_places(text) if at >= 0 else [])
                 for _ in range(_MOST):
                     if at < 0:
                         break
@@ -167,8 +174,8 @@ class OptionTexts:
     def is_repeated(self, text: str, mention: Mention) -> bool:
         """Whether the question holds it with the words beside it, so that the reply only repeats them."""
         around = (
-            compact(text[max(0, mention.start - 4) : mention.end])[0],
-            compact(text[mention.start : mention.end + 4])[0],
+            compact(text[max(0, mention.start - 4) : mention.end]),
+            compact(text[mention.start : mention.end + 4]),
         )
         own = len(self.dense.get(mention.letters, ""))
         return self.is_asked(mention) and any(len(said) > own and said in self.question for said in around)
@@ -240,7 +247,7 @@ def _apart(text: str, start: int, end: int) -> bool:
         if before in ".-/" and text[start - 2 : start - 1].isdigit():
             return False
     if last.isascii() and last.isalnum() and after:
-        if after in _RAISED or after == "^":
+        if after in {"²", "³"} or after == "^":
             return False
         if after.isascii() and after.isalnum():
             return after == "s" and last.isalpha() and not text[end + 1 : end + 2].isalnum()
