@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.amounts import amount, amounts
@@ -46,21 +47,23 @@ _NUMBERS |= {
     "最后": -1,
     "首": 0,
 }
-#: The most places at which one option's text is looked for in a reply.
+#: The most places at which an option's text, a place or a number is looked for in a reply.
 _MOST = 64
 _SPLIT = Pattern(r"[0-9.]{2}|[a-z]{2}")
+_LATIN = Pattern("[a-z]{3}")
 #: The longest reply in which what tells an option from the others may stand for it.
 _SHORT = 60
 _ARTICLE = Pattern(r"\A\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
 _PLACE = Pattern(
-    r"(倒数)?第\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
+    r"(倒数第|第)\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
     r"|(最后|首)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
     r"|选项\s?([一二三四1-4])(?!\d)"
-    r"|(?:the\s)?\b(first|second|third|fourth|last|1st|2nd|3rd|4th)"
+)
+_LATIN_PLACE = Pattern(
+    r"()(?:\bthe\s)?\b(first|second|third|fourth|last|1st|2nd|3rd|4th)"
     r"\s(?:option|choice|answer|one|statement)\b(?!:)|\b(final)\s(?:option|one)\b(?!:)"
     r"|(?:\A|\bthe\s|\bis\s|[:：]\s?)(first|second|third|fourth|last|1st|2nd|3rd|4th)(?=\W{0,3}\Z)"
-    r"|\b(?:option|choice|answer)\s(?:number\s|no\.?\s?|#)?(one|two|three|four|[1-4])\b(?![\d.])",
-    re.IGNORECASE,
+    r"|\b(?:option|choice|answer)\s(?:number\s|no\.?\s?|#)?(one|two|three|four|[1-4])\b(?![\d.])"
 )
 
 
@@ -108,7 +111,7 @@ class OptionTexts:
 
     @cached_property
     def stems(self) -> dict[str, str]:
-        """By letter, the number or word that alone tells an option from the others, where all else is the same."""
+        """By letter, the number or word that alone tells an option from the others."""
         return _stems(self.dense) if len(self.dense) == len(self.plain) else {}
 
     def find(
@@ -120,12 +123,8 @@ class OptionTexts:
             self._claim_texts(text, claims)
             if len(claims.found) == len(letters) and self._amounts:
                 self._claim_amounts(text, claims)
-        for place in _PLACE.finditer(text) if places else ():
-            if place[0] in self.asked:
-                continue
-            number = next(group for group in place.groups()[1:] if group)
-            index = _NUMBERS[number.lower()]
-            claims.claim(*place.span(), LETTERS[-1 - index if place[1] else index])
+        if places:
+            self._claim_places(text.lower(), claims)
         apart = [mention for mention in claims.found if not self.is_repeated(text, mention)]
         return joined(text, sorted(apart if len(apart) > len(letters) else claims.found))
 
@@ -145,6 +144,14 @@ class OptionTexts:
                         claims.claim(places[at], places[end - 1] + 1, letter)
                     at = dense.find(needle, at + len(needle))
 
+    def _claim_places(self, text: str, claims: _Claims) -> None:
+        for pattern in (_PLACE, _LATIN_PLACE) if _LATIN.search(text) else (_PLACE,):
+            for place in islice(pattern.finditer(text), _MOST):
+                if place[0] not in self.asked:
+                    index = _NUMBERS[next(group for group in place.groups()[1:] if group)]
+                    backwards = place[1] and place[1][0] == "倒"
+                    claims.claim(*place.span(), LETTERS[-1 - index if backwards else index])
+
     @cached_property
     def _amounts(self) -> dict[str, Amount]:
         """By letter, the number that each option is; empty unless all are and differ."""
@@ -154,7 +161,7 @@ class OptionTexts:
 
     def _claim_amounts(self, text: str, claims: _Claims) -> None:
         by_value = {own.value: letter for letter, own in self._amounts.items()}
-        for found in amounts(text.lower()):
+        for found in islice(amounts(text.lower()), _MOST):
             letter = by_value.get(found.value)
             if letter is None:
                 continue
