@@ -69,6 +69,32 @@ def test_a_reply_holds_the_text_and_what_came_with_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("provider", "usage", "cached", "reasoning"),
+    [
+        (
+            "deepseek",
+            {"prompt_cache_hit_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 2}},
+            7,
+            2,
+        ),
+        ("moonshot", {"cached_tokens": 7}, 7, None),
+        ("sglang", {"reasoning_tokens": 2, "prompt_tokens_details": None}, None, 2),
+        ("sglang", {"reasoning_tokens": None, "completion_tokens_details": {"reasoning_tokens": 3}}, None, 3),
+        ("openai", {"prompt_cache_hit_tokens": 7, "reasoning_tokens": 2}, None, None),
+        ("custom", {"prompt_cache_hit_tokens": 7, "reasoning_tokens": 2}, 7, 2),
+        ("custom", {"prompt_cache_hit_tokens": "7", "reasoning_tokens": [2]}, None, None),
+    ],
+)
+def test_usage_is_read_by_the_names_that_the_provider_has_for_it(
+    provider: str, usage: dict[str, Any], cached: int | None, reasoning: int | None
+) -> None:
+    answer = json.dumps({**completion({"content": "B"}), "usage": usage}).encode()
+    found = parse(answer, load_profile(provider))
+    assert found is not None
+    assert (found.usage.cached_tokens, found.usage.reasoning_tokens) == (cached, reasoning)
+
+
+@pytest.mark.parametrize(
     ("content", "text"),
     [
         ("B", "B"),
