@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.measure import Bench, Row, show
+from bench.measure import Bench, Row, measure, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -267,6 +267,54 @@ def faults(*, repeats: int, concurrency: str, latency: float, share: float) -> N
             Row("wall without", clean, "{:.2f} s"),
         ],
     )
+
+
+@main.command()
+@repeats(3)
+@click.option("--questions", default=WHOLE, show_default=True)
+@click.option("--shots", default=0, show_default=True)
+def report(*, repeats: int, questions: int, shots: int) -> None:
+    """report.html of a whole run in headless Chromium: its size, the first paint, filters and searches."""
+    from tests.browser import chromium
+
+    painted: list[float] = []
+    filtered: list[float] = []
+    with Bench() as bench, chromium() as browser:
+        results = bench.fresh_folder()
+        bench.server.begin()
+        bench.m3ke(bench.suite(questions), "--quiet", "--shots", str(shots), "--name", "run", results=results)
+        page_file = results / "run" / "report.html"
+        command = ("-m", "m3ke_async", "report", str(results / "run"))
+        written = [measure(*command) for _ in range(repeats)]
+        size = page_file.stat().st_size
+        for _ in range(repeats):
+            page = browser.new_page()
+            page.goto(page_file.as_uri())
+            page.locator(".row").first.wait_for()
+            painted.append(page.evaluate(_FIRST_PAINT))
+            filtered += page.evaluate(_SEARCHES)
+            page.close()
+    show(
+        f"report.html of {questions:,} questions, {shots}-shot",
+        [
+            Row("size", [size / 1e6], "{:.1f} MB", must=25),
+            Row("first paint", painted, "{:.0f} ms", must=1000),
+            Row("slowest search", [max(filtered)], "{:.0f} ms", must=100),
+            Row("m3ke report", [cost.wall for cost in written], "{:.2f} s"),
+        ],
+    )
+
+
+_FIRST_PAINT = "performance.getEntriesByName('first-paint')[0].startTime"
+#: Milliseconds of each search, from the key to the finished layout.
+_SEARCHES = """() => ["的", "牛顿", "nowhere", "答案", ""].map((words) => {
+    const search = document.querySelector("input[type=search]");
+    const start = performance.now();
+    search.value = words;
+    search.dispatchEvent(new Event("input"));
+    document.body.getBoundingClientRect();
+    return performance.now() - start;
+})"""
 
 
 def _beside(found: Mapping[str, Sequence[float]], form: str, *, must: float, hoped: float) -> list[Row]:

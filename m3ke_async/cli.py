@@ -153,10 +153,6 @@ _RUN_OPTIONS = (
     click.option(
         "--thinking", metavar="on|off|default", help="Whether the model thinks first.  [default: its own way]"
     ),
-    click.option(
-        "--rotate", is_flag=True, default=None, help="Ask in the four cyclic orders of the options."
-    ),
-    click.option("--samples", type=int, metavar="N", help="Ask everything N times.  [default: 1]"),
     click.option("--concurrency", metavar="N|auto", help="Requests in flight.  [default: auto]"),
     click.option(
         "--rpm", type=float, metavar="N", help="Requests a minute.  [default: as the provider says]"
@@ -397,6 +393,28 @@ def compare(run_paths: tuple[str, ...], results: str, *, force: bool, as_json: b
     from m3ke_async.report.compare import render
 
     render(comparison, Console())
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("run_path", metavar="RUN")
+@click.option(
+    "--format", "form", metavar="NAME", default="html", show_default=True, help="What to write: html."
+)
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="File.  [default: in the run's folder]"
+)
+@click.option("--data", metavar="PATH", help="Where the suite lies now.")
+@click.option(
+    "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
+)
+def report(run_path: str, form: str, output: Path | None, data: str | None, results: str) -> None:
+    """Write a report of RUN, and print where it is."""
+    from m3ke_async.report.write import find_format, write_report
+    from m3ke_async.rundir import find_run
+
+    directory = find_run(run_path, results)
+    path = write_report(directory, find_format(form), output, data=data, warn=_fail)
+    _print_lines([str(path)])
 
 
 @cli.group(context_settings=_CONTEXT)

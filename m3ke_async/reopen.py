@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from m3ke_async.answer import read_answers
 from m3ke_async.choice import RULES_VERSION
@@ -14,7 +16,8 @@ from m3ke_async.providers import load_profile
 from m3ke_async.replies import in_store_or_answers, open_store
 from m3ke_async.results import make_answers, write_results
 from m3ke_async.run import RunResult
-from m3ke_async.rundir import differences
+from m3ke_async.rundir import differences, find_run
+from m3ke_async.score import Scores
 from m3ke_async.settings import make_settings
 from m3ke_async.store import StoreError
 from m3ke_async.suite import load_suite
@@ -22,12 +25,14 @@ from m3ke_async.tally import Ledger
 from m3ke_async.target import price_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from m3ke_async.answer import Answer
     from m3ke_async.evaluation import Evaluation
     from m3ke_async.replies import Find
     from m3ke_async.rundir import RunDir
+    from m3ke_async.settings import RunSettings
     from m3ke_async.store import ReplyStore
 
 
@@ -42,20 +47,8 @@ def reopen(directory: RunDir, data: str | None, policy: str | None = None) -> Ev
     Raises:
         UsageError: the suite or the template is not what it was.
     """
-    record = directory.read()
-    if record is None:
-        raise UsageError(f"{directory.path} holds no run.json; give the folder of a run")
-    stored = {
-        name: value
-        for name, value in record["settings"].items()
-        if value not in (None, []) and name != "model"
-    }
-    if policy is not None:
-        stored["policy"] = policy
-    try:
-        settings = make_settings(record["settings"]["model"], stored)
-    except UsageError as error:
-        raise DataError(f"{error}; run the same command again", file=directory.run_json) from None
+    record = read_record(directory)
+    settings = _settings(directory, record, policy)
     evaluation = make_evaluation(
         settings,
         load_suite(data if data is not None else record["data"]),
@@ -69,6 +62,55 @@ def reopen(directory: RunDir, data: str | None, policy: str | None = None) -> Ev
             f"{directory.path} was made of something else: {'; '.join(changed)}; give the right --data"
         )
     return evaluation.as_begun(record)
+
+
+def read_record(directory: RunDir) -> dict[str, Any]:
+    """The content of run.json.
+
+    Raises:
+        UsageError: there is none, or it is damaged.
+    """
+    record = directory.read()
+    if record is None:
+        raise UsageError(f"{directory.path} holds no run.json; give the folder of a run")
+    return record
+
+
+def _settings(directory: RunDir, record: Mapping[str, Any], policy: str | None = None) -> RunSettings:
+    """The settings that stand in run.json, with another policy where one is given."""
+    stored = {
+        name: value
+        for name, value in record["settings"].items()
+        if value not in (None, []) and name != "model"
+    }
+    if policy is not None:
+        stored["policy"] = policy
+    try:
+        return make_settings(record["settings"]["model"], stored)
+    except UsageError as error:
+        raise DataError(f"{error}; run the same command again", file=directory.run_json) from None
+
+
+def read_run(run: str | Path, results: str | Path = "results") -> RunResult:
+    """The result of a run on disk, as its files say; nothing is computed again.
+
+    Args:
+        run: path of its folder, or its name.
+        results: where the name is looked up.
+
+    Raises:
+        UsageError: there is no such run, or its files are damaged or of another version.
+    """
+    directory = find_run(str(run), str(results))
+    record = read_record(directory)
+    try:
+        scores = Scores.from_json(orjson.loads(directory.scores.read_bytes()), file=directory.scores)
+    except (FileNotFoundError, orjson.JSONDecodeError):
+        raise DataError(
+            "is not there or damaged; write it with: m3ke score RUN", file=directory.scores
+        ) from None
+    price = price_of(_settings(directory, record), load_profile(record["provider"]), record["model"])
+    return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)
 
 
 def rescore(
@@ -89,7 +131,7 @@ def rescore(
         warn: is told of trouble with the store.
     """
     evaluation = reopen(directory, data, policy)
-    record = directory.read() or {}
+    record = read_record(directory)
     letters = load_key(key, evaluation.suite, evaluation.settings.split) if key is not None else None
     with stored_replies(directory, warn, keep=True) as find:
         scores = write_results(evaluation, find, directory, key=letters)
@@ -118,17 +160,13 @@ def changed_choices(
         warn: is told of trouble with the store, and of damaged lines.
     """
     evaluation = reopen(directory, data, policy)
-    before = {_place(answer): answer for answer in read_answers(directory.answers, warn)}
+    before = {(answer.task, answer.id): answer for answer in read_answers(directory.answers, warn)}
     with stored_replies(directory, warn) as find:
         for after in make_answers(evaluation, find):
-            earlier = before.get(_place(after))
+            earlier = before.get((after.task, after.id))
             if earlier is None or (earlier.choice, earlier.outcome) != (after.choice, after.outcome):
                 was = _shown(earlier) if earlier is not None else "not in answers.jsonl"
                 yield f"{after.task} {after.id}: {was} -> {_shown(after)}"
-
-
-def _place(answer: Answer) -> tuple[object, ...]:
-    return answer.task, answer.id, answer.rotation, answer.sample
 
 
 def _shown(answer: Answer) -> str:

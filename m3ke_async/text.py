@@ -36,6 +36,6 @@ def escape_surrogates(value: Any) -> Any:
         return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
     if isinstance(value, dict):
         return {escape_surrogates(name): escape_surrogates(item) for name, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [escape_surrogates(item) for item in value]
     return value

@@ -104,6 +104,12 @@ def test_the_wheel_holds_every_module_and_the_mark_of_its_types(names: set[str])
     assert "m3ke_async/py.typed" in names
 
 
+def test_the_wheel_holds_the_page_of_the_report(names: set[str]) -> None:
+    page = ROOT / "m3ke_async" / "report" / "page"
+    files = {path.relative_to(ROOT).as_posix() for path in page.iterdir()}
+    assert {"m3ke_async/report/page/page.html", "m3ke_async/report/page/d3.LICENSE"} <= files <= names
+
+
 def test_the_wheel_holds_neither_tests_nor_runs_nor_replies(names: set[str]) -> None:
     tops = {name.split("/", 1)[0] for name in names}
     assert tops == {"m3ke_async", f"m3ke_async-{version()}.dist-info"}

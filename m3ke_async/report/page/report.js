@@ -1,0 +1,269 @@
+// The page from top to bottom; a switch of the language or of the width draws it again.
+const summary = JSON.parse(document.getElementById("summary").textContent);
+const { scores, run, published } = summary;
+const labelled = scores.total.labelled > 0;
+const wanted = { task: "", outcome: "", verdict: "", letter: "", search: "" };
+let questions = null;
+let trouble = null;
+let read = [0, 0];
+
+function section(title, ...nodes) {
+  return el("section", {}, el("h2", {}, title), ...nodes);
+}
+
+function note(text) {
+  return el("p", { className: "note" }, text);
+}
+
+function warning(text) {
+  return el("p", { className: "warning" }, text);
+}
+
+// The first paint does not wait for charts.
+function later(...makers) {
+  return makers.map((make) => {
+    const place = el("div");
+    requestAnimationFrame(() => setTimeout(() => place.replaceChildren(...[make()].flat())));
+    return place;
+  });
+}
+
+function opened(title, make) {
+  const node = el("details", {}, el("summary", {}, title));
+  node.addEventListener("toggle", () => node.append(make()), { once: true });
+  return node;
+}
+
+function groupsOf(table) {
+  return Object.values(table).filter((group) => group.asked).map((group) => ({ ...group, label: named(group.name) }));
+}
+
+function suite() {
+  return run.is_m3ke ? "M3KE" : run.data.split(/[\\/]/).pop();
+}
+
+function header() {
+  const switches = ["English", "中文"].map((name, number) =>
+    el("button", {
+      type: "button", className: "screen", lang: ["en", "zh"][number], "aria-pressed": String(language === number),
+      onclick: () => { language = number; draw(); },
+    }, name));
+  return el("header", {},
+    el("h1", {}, el("bdi", {}, ...foreign(run.settings.model))),
+    el("span", { className: "subtitle" }, `${suite()} ${scores.split}, ${run.settings.shots}-shot, ${run.state}, ${run.written_at ?? ""}`),
+    ...switches);
+}
+
+function headline() {
+  const { total, averages } = scores;
+  const fact = (title, value, remark) =>
+    el("div", { className: "fact" }, el("span", {}, title), el("div", { className: "big" }, value), el("span", {}, remark));
+  const rest = Object.keys(OUTCOMES).filter((outcome) => ofOutcome(total, outcome))
+    .map((outcome) => `${count(ofOutcome(total, outcome))} ${named(outcome)}`).join(", ");
+  const all = [fact(say("asked"), count(total.asked), rest)];
+  if (labelled) {
+    const pooled = averages.over_clusters_pooled;
+    const means = averages.over_clusters_task_mean;
+    all.unshift(
+      fact(say("accuracy"), percent(total.accuracy), `${say("interval")} ${range(total.interval)}; ${say("wilson", count(total.labelled))}`),
+      fact(say("average"), percent(pooled.value), `${say("pooled")}; ${say("taskMeans", percent(means.value))}`),
+      fact(say("bounds"), range(total.bounds), `${say("boundsNote")}; ${say("answeredOnly")} ${percent(total.accuracy_answered)}`),
+    );
+  } else {
+    all.unshift(fact(say("accuracy"), "–", say("noAccuracy")));
+  }
+  return el("div", { className: "headline" }, ...all);
+}
+
+function remarks() {
+  const { total, averages } = scores;
+  const lines = [];
+  if (total.asked === total.missing) lines.push(say("nothing"));
+  else if (!labelled) lines.push(say("noLabels"));
+  if (total.missing + total.outcomes.failed) lines.push(say("incomplete", count(total.outcomes.failed), count(total.missing)));
+  if (labelled && averages.over_clusters_pooled.partial) lines.push(say("partial", count(total.labelled), count(total.size)));
+  return [...lines.map(warning), ...servers()];
+}
+
+function servers() {
+  const served = scores.diagnostics?.served ?? [];
+  if (served.length < 2) return [];
+  const all = served.map((one) => say("servedOne", [one.model, one.fingerprint].filter(Boolean).join(" "), count(one.replies)));
+  return [el("p", { className: "warning" }, ...foreign(say("served", all.slice(0, 10).join(", "))))];
+}
+
+function letterNotes() {
+  const { evenness } = scores.total;
+  const lines = [say("lettersNote")];
+  if (evenness) lines.push(say("evenness", evenness.chi_square.toFixed(1), evenness.p < 0.001 ? "< 0.001" : evenness.p.toFixed(3)));
+  for (const name of ["longest", "shortest"]) {
+    const picks = scores.diagnostics?.[name];
+    if (!picks?.n) continue;
+    const right = picks.right_share === null ? "" : ` ${say("rightShare", percent(picks.right_share))}`;
+    lines.push(say(name, percent(picks.share), count(picks.n), range(picks.interval)) + right);
+  }
+  return lines.map(note);
+}
+
+function beside() {
+  if (!published || !labelled) return [];
+  const clusters = Object.keys(published.rows[0].clusters);
+  const pooled = scores.averages.over_clusters_pooled;
+  const own = {
+    model: say(pooled.partial ? "thisRunPartial" : "thisRun"),
+    clusters: Object.fromEntries(clusters.map((name) => [name, scores.clusters[name]?.accuracy ?? null])),
+    average: pooled.value,
+    own: true,
+  };
+  const rows = [own, ...published.rows].sort((one, other) => other.average - one.average)
+    .map((row) => ({ own: row.own, cells: [row.model, ...clusters.map((name) => points(row.clusters[name])), points(row.average)] }));
+  const shots = run.settings.shots;
+  return [section(say("published", published.shots),
+    ...(shots === published.shots ? [] : [warning(say("otherShots", shots))]),
+    table([say("model"), ...clusters.map(named), say("mean")], rows),
+    note(say("source", published.source, published.commit)))];
+}
+
+function outcomeTable(groups, present) {
+  const rows = groups.map((group) => ({ cells: [group.label, count(group.asked), ...present.map((outcome) => count(ofOutcome(group, outcome)))] }));
+  return table(["", say("asked"), ...present.map(named)], rows);
+}
+
+function ledger() {
+  const { ledger } = run;
+  const rows = [
+    [say("requests"), count(ledger.requests)],
+    [say("replies"), count(ledger.replies)],
+    ...Object.entries(ledger.retries).map(([kind, number]) => [say("retry", kind), count(number)]),
+    [say("waited"), ledger.seconds_waited.toFixed(1)],
+    [say("seconds"), ledger.seconds.toFixed(1)],
+    [say("latency"), scores.usage.latency_mean === null ? say("unknown") : scores.usage.latency_mean.toFixed(2)],
+    [say("promptTokens"), count(ledger.prompt_tokens)],
+    [say("cachedTokens"), count(ledger.cached_tokens)],
+    [say("completionTokens"), count(ledger.completion_tokens)],
+    [say("wastedTokens"), count(ledger.wasted_tokens)],
+    [say("unreported"), count(ledger.unreported)],
+    [say("cost"), summary.cost === null ? say("unknown") : summary.cost.toFixed(4)],
+  ];
+  return facts(rows);
+}
+
+function settings() {
+  const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+  const rows = (table) => Object.entries(table).filter(([, value]) => value !== null && value !== false && value?.length !== 0)
+    .map(([name, value]) => [name, shown(value)]);
+  return el("div", { className: "columns" },
+    facts(rows(run.settings)),
+    facts([...rows(run.versions), ["rules", String(run.rules)], ...rows(run.identity).filter(([name]) => !(name in run.settings))]));
+}
+
+function speedCharts(width) {
+  if (questions === null) return [];
+  const timed = questions.filter((row) => row.at);
+  if (timed.length < 2) return [note(say("noTimes"))];
+  return speed(width, timed);
+}
+
+function chooser(name, any, values) {
+  const node = el("select", { "aria-label": say(any) }, el("option", { value: "" }, say(any)),
+    ...values.map(([value, text]) => el("option", { value }, ...foreign(text))));
+  node.value = wanted[name];
+  node.onchange = () => { wanted[name] = node.value; filter(); };
+  return node;
+}
+
+let list = null;
+let shown = null;
+
+function questionSection() {
+  if (trouble !== null) return section(say("questions"), warning(say("unreadable", trouble)));
+  const search = el("input", { type: "search", placeholder: say("search"), value: wanted.search, "aria-label": say("search") });
+  search.oninput = () => { wanted.search = search.value; filter(); };
+  const clear = el("button", { type: "button" }, say("clear"));
+  clear.onclick = () => { for (const name in wanted) wanted[name] = ""; draw(); };
+  const present = Object.keys(OUTCOMES).filter((outcome) => ofOutcome(scores.total, outcome));
+  const verdicts = ["right", "wrong", "unlabelled", "missing"].filter((name) => questions?.some((row) => row.verdict === name));
+  list = virtualList(openQuestion);
+  shown = el("p", { className: "note" });
+  const node = section(say("questions"),
+    el("div", { className: "filters" },
+      chooser("task", "anyTask", summary.tasks.map((task) => [task, task])),
+      chooser("outcome", "anyOutcome", present.map((outcome) => [outcome, named(outcome)])),
+      chooser("verdict", "anyVerdict", verdicts.map((name) => [name, say(name)])),
+      chooser("letter", "anyLetter", LETTERS.map((letter) => [letter, letter])),
+      search, clear),
+    shown, list.node);
+  node.id = "questions";
+  node.classList.add("screen");
+  return node;
+}
+
+function filter() {
+  if (questions === null) {
+    if (trouble === null) shown.textContent = say("loading", ...read.map(count));
+    return;
+  }
+  const found = matching(questions, wanted);
+  shown.textContent = say("shown", count(found.length), count(questions.length));
+  list.show(found);
+}
+
+function chooseTask(task) {
+  for (const name in wanted) wanted[name] = "";
+  wanted.task = task;
+  draw();
+  document.getElementById("questions").scrollIntoView();
+}
+
+function draw() {
+  const page = document.getElementById("report");
+  document.documentElement.lang = ["en", "zh-CN"][language];
+  document.title = `${run.settings.model}, ${suite()} ${scores.split}`;
+  const width = Math.min(page.clientWidth, 1100) - 36;
+  const half = width > 860 ? (width - 32) / 2 : width;
+  const clusters = groupsOf(scores.clusters);
+  const levels = groupsOf(scores.levels);
+  const total = { ...scores.total, label: say("total") };
+  const tasks = Object.values(scores.tasks).filter((task) => task.asked).map((task) => ({ ...task, label: `${task.subject}, ${named(task.level)}` }));
+  const answered = [total, ...clusters].filter((group) => group.outcomes.answered);
+  const present = Object.keys(OUTCOMES).filter((outcome) => ofOutcome(total, outcome));
+  const sorted = tasks.toSorted((one, other) => share(other, labelled) - share(one, labelled));
+  const margin = Math.min(150, width / 3);
+  page.replaceChildren(
+    header(),
+    section(say("accuracy"), headline(), ...remarks()),
+    ...beside(),
+    section(say("heat"), note(say(labelled ? "heatNote" : "heatAnswered")), heat(scores, labelled, chooseTask)),
+    section(say(labelled ? "bars" : "answeredBars"),
+      el("div", { className: "columns" }, ...later(
+        () => bars(half, [total, ...clusters], labelled, margin), () => bars(half, levels, labelled, margin))),
+      ...(labelled ? [note(say("chance"))] : []),
+      opened(say("allTasks"), () => bars(width, sorted, labelled, Math.min(300, width / 2)))),
+    section(say("letters"), ...letterNotes(), ...(answered.length ? later(() => letters(width, answered)) : [note("–")])),
+    section(say("outcomes"), ...later(() => outcomes(width, [total, ...clusters], present, margin)), outcomeTable([total, ...clusters, ...levels], present)),
+    el("div", { className: "columns" },
+      section(say("ledger"), ledger()),
+      section(say("speed"), ...later(() => speedCharts(half - 16)))),
+    section(say("settings"), settings()),
+    questionSection(),
+    dialog,
+  );
+  filter();
+}
+
+let drawnWidth = 0;
+new ResizeObserver(() => {
+  const width = document.getElementById("report").clientWidth;
+  if (Math.abs(width - drawnWidth) < 24) return;  // a scroll bar that comes or goes
+  drawnWidth = width;
+  draw();
+}).observe(document.getElementById("report"));
+
+document.addEventListener("DOMContentLoaded", async () => {
+  try {
+    questions = await readQuestions((...done) => { read = done; filter(); });
+  } catch (error) {
+    trouble = String(error);
+  }
+  draw();
+});

@@ -1,0 +1,162 @@
+// Every word that the page says, in English and in Chinese; {0} is the first value.
+const WORDS = {
+  accuracy: ["Accuracy", "准确率"],
+  noAccuracy: ["No accuracy", "没有准确率"],
+  noLabels: [
+    "None of these questions has a known right letter. M3KE's test answers are not public; m3ke score RUN --key FILE scores them.",
+    "这些题目都没有已知的正确答案。M3KE 测试集的答案未公开；可用 m3ke score RUN --key FILE 评分。",
+  ],
+  nothing: ["No question has an answer yet.", "还没有任何题目有回答。"],
+  interval: ["95 % interval", "95 % 区间"],
+  wilson: ["Wilson, over {0} labelled questions", "Wilson 区间，{0} 道有答案的题"],
+  average: ["M3KE's Average", "M3KE 平均分"],
+  pooled: ["mean of the clusters, questions pooled", "各大类的平均，类内按题合并"],
+  taskMeans: ["means of tasks: {0}", "类内按任务平均：{0}"],
+  bounds: ["Bounds", "上下界"],
+  boundsNote: ["unanswered all wrong, or all right", "未作答的全错或全对"],
+  answeredOnly: ["Of the answered", "仅计已作答"],
+  asked: ["Asked", "已提问"],
+  answered: ["answered", "已作答"],
+  ambiguous: ["ambiguous", "多个选项"],
+  unparsed: ["unparsed", "未识别"],
+  refused: ["refused", "拒答"],
+  filtered: ["filtered", "被过滤"],
+  truncated: ["truncated", "被截断"],
+  failed: ["failed", "失败"],
+  missing: ["missing", "缺失"],
+  incomplete: [
+    "Incomplete: {0} failed (counted as wrong), {1} missing (left out). The same command again goes on.",
+    "未完成：{0} 道失败（按错计），{1} 道缺失（不计）。再次运行同一命令即可继续。",
+  ],
+  partial: [
+    "Partial: the averages cover {0} of {1} questions and must not be compared with a published Average.",
+    "部分结果：平均分只覆盖 {1} 道题中的 {0} 道，不可与已发表的平均分比较。",
+  ],
+  published: ["Beside the published {0}-shot results", "与已发表的 {0}-shot 结果对照"],
+  otherShots: ["This run is {0}-shot.", "本次运行为 {0}-shot。"],
+  source: ["Source: {0} at {1}. In %.", "来源：{0}，提交 {1}。单位 %。"],
+  model: ["Model", "模型"],
+  thisRun: ["this run", "本次运行"],
+  thisRunPartial: ["this run, partial", "本次运行（部分）"],
+  mean: ["Average", "平均"],
+  heat: ["Tasks by cluster and level", "按大类与学段的任务"],
+  heatNote: [
+    "Each tile is a task: accuracy in %. Click one to see its questions.",
+    "每格为一个任务：准确率（%）。点击可查看其题目。",
+  ],
+  heatAnswered: [
+    "Each tile is a task: answered questions in %. Click one to see its questions.",
+    "每格为一个任务：作答率（%）。点击可查看其题目。",
+  ],
+  bars: ["Accuracy with 95 % intervals", "准确率与 95 % 区间"],
+  answeredBars: ["Answered questions", "作答率"],
+  chance: ["The line marks chance, 25 %.", "竖线为随机水平 25 %。"],
+  allTasks: ["All tasks", "全部任务"],
+  letters: ["Letters chosen", "所选字母"],
+  lettersNote: ["Share of each letter among the answers; the line is 25 %.", "各字母在回答中的占比；横线为 25 %。"],
+  share: ["share, %", "占比，%"],
+  evenness: [
+    "Against a quarter each: chi-square {0} on 3 degrees of freedom, p {1}.",
+    "与各占四分之一相比：卡方 {0}，自由度 3，p {1}。",
+  ],
+  longest: [
+    "The longest option is chosen in {0} of {1} questions that have one, 95 % {2}.",
+    "在 {1} 道有唯一最长选项的题中，该选项被选 {0}，95 % 区间 {2}。",
+  ],
+  shortest: [
+    "The shortest option is chosen in {0} of {1} questions that have one, 95 % {2}.",
+    "在 {1} 道有唯一最短选项的题中，该选项被选 {0}，95 % 区间 {2}。",
+  ],
+  rightShare: ["It is right in {0}.", "其正确率为 {0}。"],
+  served: [
+    "The served model changed during the run, and the scores mix: {0}",
+    "运行期间服务端的模型发生了变化，得分混合了：{0}",
+  ],
+  servedOne: ["{0} ({1} replies)", "{0}（{1} 条回复）"],
+  outcomes: ["Outcomes", "结果类型"],
+  questionsShare: ["questions, %", "题目，%"],
+  ledger: ["Requests, tokens, price", "请求、词元与费用"],
+  requests: ["Requests sent", "发送的请求"],
+  replies: ["Replies", "收到的回复"],
+  retry: ["Without a reply: {0}", "无回复：{0}"],
+  waited: ["Seconds waited before retries", "重试前等待的秒数"],
+  seconds: ["Seconds spent asking", "提问所用秒数"],
+  promptTokens: ["Prompt tokens", "输入词元"],
+  completionTokens: ["Completion tokens", "输出词元"],
+  cachedTokens: ["Cached tokens", "缓存命中词元"],
+  wastedTokens: ["Wasted prompt tokens, estimated", "浪费的输入词元（估计）"],
+  unreported: ["Replies without usage", "未报告用量的回复"],
+  latency: ["Seconds a reply, mean", "每条回复的平均秒数"],
+  cost: ["Price", "费用"],
+  unknown: ["unknown", "未知"],
+  speed: ["Speed over time", "速度随时间的变化"],
+  perMinute: ["replies a minute", "每分钟回复数"],
+  medianLatency: ["seconds a reply, median", "每条回复的秒数（中位数）"],
+  noTimes: ["The times of the replies are in the reply store only, which was not there.", "回复时间只在回复库中，生成报告时没有该库。"],
+  settings: ["Settings and versions", "设置与版本"],
+  questions: ["Questions", "题目"],
+  loading: ["Reading {0} of {1}…", "正在读取 {0} / {1}…"],
+  shown: ["{0} of {1} questions", "{1} 道题中的 {0} 道"],
+  unreadable: ["The questions cannot be read by this browser: {0}", "此浏览器无法读取题目：{0}"],
+  anyTask: ["All tasks", "全部任务"],
+  anyOutcome: ["All outcomes", "全部结果类型"],
+  anyVerdict: ["Right and wrong", "对与错"],
+  right: ["right", "正确"],
+  wrong: ["wrong", "错误"],
+  unlabelled: ["no known answer", "无已知答案"],
+  anyLetter: ["All letters", "全部字母"],
+  search: ["Search question and reply", "搜索题目与回复"],
+  clear: ["Clear", "清除"],
+  close: ["Close", "关闭"],
+  previous: ["Previous", "上一题"],
+  next: ["Next", "下一题"],
+  key: ["right letter {0}", "正确答案 {0}"],
+  chosen: ["chosen {0}", "所选 {0}"],
+  rule: ["rule {0}", "规则 {0}"],
+  attempts: ["requests: {0}", "请求次数：{0}"],
+  reply: ["Reply", "回复"],
+  reasoning: ["Reasoning", "思考过程"],
+  prompt: ["Prompt", "提示词"],
+  failure: ["Why there is no reply", "没有回复的原因"],
+  emptyReply: ["The reply is empty.", "回复为空。"],
+  showAll: ["show all {0} characters", "显示全部 {0} 个字符"],
+  "Arts & Humanities": ["Arts & Humanities", "人文艺术"],
+  "Social Sciences": ["Social Sciences", "社会科学"],
+  "Natural Sciences": ["Natural Sciences", "自然科学"],
+  "Primary school": ["Primary school", "小学"],
+  "Junior high school": ["Junior high school", "初中"],
+  "High school": ["High school", "高中"],
+  College: ["College", "大学"],
+  Other: ["Other", "其他"],
+  total: ["All", "全部"],
+};
+
+let language = navigator.language.startsWith("zh") ? 1 : 0;
+
+function say(name, ...values) {
+  return WORDS[name][language].replace(/\{(\d)\}/g, (_, place) => values[place]);
+}
+
+// A cluster, level or outcome; other suites have names that are not translated.
+function named(name) {
+  return Object.hasOwn(WORDS, name) ? WORDS[name][language] : name;
+}
+
+// As Python writes them: a tie at the second decimal goes to the even digit.
+function points(share) {
+  if (share === null) return "–";
+  const value = 100 * share;
+  return (value * 4 % 4 === 1 ? value - 0.01 : value).toFixed(1);
+}
+
+function percent(share) {
+  return share === null ? "–" : `${points(share)} %`;
+}
+
+function range([low, high]) {
+  return `${points(low)}–${points(high)} %`;
+}
+
+function count(number) {
+  return number === null ? say("unknown") : number.toLocaleString("en");
+}

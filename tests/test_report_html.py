@@ -1,0 +1,337 @@
+"""report.html in a real browser: what it shows, what it does when it is clicked, and what it never does."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from m3ke_async.errors import ExitCode
+from tests.browser import chromium
+from tests.command import m3ke
+from tests.server import error, in_thread, reply
+from tests.small_suite import ALGEBRA, COOKING, row, write_split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+LONG = 1_000_000
+#: Questions by mark: the right letter, and the reply.
+ASKED = {
+    "Q0-0": ("A", "答案：A"),
+    "Q0-1": ("A", "我选B。答案：B"),
+    "Q0-2": ("C", "</script><script>window.hit=1</script></pre></dialog>答案：C"),
+    "Q0-3": ("D", '<img src=x onerror="window.hit=1"><svg onload="window.hit=1">\n答案：D'),
+    "Q1-0": ("A", "\u202e\u2066反\u202e\n😀😀答案：A，就是它"),
+    "Q1-1": ("B", f"{'长' * LONG}\n答案：B"),
+    "Q1-2": ("B", "我不知道。"),
+    "Q1-3": ("B", None),
+}
+HOSTILE_QUESTION = "</script><script>window.hit=1</script><b onclick=alert(1)>{{policy}}"
+
+
+def write_run(folder: Path) -> Path:
+    """Ask the questions above, and return the run's folder."""
+    suite = folder / "suite"
+    for task, name in enumerate((ALGEBRA, COOKING)):
+        marks = [mark for mark in ASKED if mark.startswith(f"Q{task}-")]
+        rows = [
+            row(n, f"{mark} {HOSTILE_QUESTION}", ASKED[mark][0], B="<b>乙</b>")
+            for n, mark in enumerate(marks)
+        ]
+        write_split(suite, "dev", name, rows)
+    with in_thread() as server:
+        server.script = {
+            mark: [reply(text)] if text is not None else [error(400, "no <script>window.hit=1</script>")]
+            for mark, (_, text) in ASKED.items()
+        }
+        ran = m3ke(
+            *("run", "custom/m", "--base-url", server.url, "--data", suite, "--quiet"),
+            *("--results", folder / "results", "--name", "run"),
+        )
+    assert ran.code == ExitCode.INCOMPLETE, ran.err
+    return folder / "results" / "run"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("html"))
+
+
+@pytest.fixture(scope="module")
+def report(run: Path) -> Path:
+    ran = m3ke("report", run)
+    assert (ran.code, ran.err) == (0, "")
+    return run / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A page with everything that it asked for and complained of."""
+
+    page: Page
+    requested: list[str]
+    complaints: list[str]
+
+    def open(self, mark: str) -> str:
+        """Open the question with this mark, and return what the dialog says with its prompt."""
+        self.page.get_by_role("searchbox").fill(mark)
+        self.page.locator(".row").click()
+        self.page.locator("dialog pre", has_text="请根据").wait_for()
+        return self.page.locator("dialog").inner_text()
+
+
+def open_page(browser: Browser, report: Path, locale: str = "en-US") -> Iterator[Opened]:
+    context = browser.new_context(locale=locale)
+    page = context.new_page()
+    opened = Opened(page, [], [])
+    page.on("request", lambda request: opened.requested.append(request.url))
+    page.on("console", lambda message: opened.complaints.append(message.text))
+    page.on("pageerror", lambda problem: opened.complaints.append(str(problem)))
+    page.goto(report.as_uri())
+    page.locator(".row").first.wait_for()
+    page.locator("section svg").nth(3).wait_for()
+    yield opened
+    context.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, report: Path) -> Iterator[Opened]:
+    yield from open_page(browser, report)
+
+
+@pytest.fixture
+def page(opened: Opened) -> Page:
+    return opened.page
+
+
+def shown(page: Page) -> str:
+    return page.locator("#questions > .note").inner_text()
+
+
+# -- without a browser -----------------------------------------------------------------
+
+
+def test_the_command_prints_where_the_report_is(run: Path, tmp_path: Path) -> None:
+    ran = m3ke("report", run, "--output", tmp_path / "own.html")
+    assert ran.out == f"{tmp_path / 'own.html'}\n"
+    assert (tmp_path / "own.html").read_bytes().startswith(b"<!DOCTYPE html>")
+
+
+def test_the_same_run_gives_the_same_report(run: Path, report: Path, tmp_path: Path) -> None:
+    m3ke("report", run, "--output", tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_bytes() == report.read_bytes()
+
+
+def test_no_text_of_a_run_is_markup_in_the_file(report: Path) -> None:
+    text = report.read_text("utf-8")
+    assert "window.hit" not in text  # questions and replies are packed
+    scripts = re.findall(r"<script[^>]*>", text)
+    assert scripts == [
+        '<script type="application/json" id="summary">',
+        "<script>",
+        '<script type="text/plain" class="questions">',
+        '<script type="text/plain" class="prompts">',
+    ]
+    assert text.count("</script>") == len(scripts)
+
+
+def test_the_policy_allows_one_script_and_no_address(report: Path) -> None:
+    head = report.read_text("utf-8").partition("<title>")[0]
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', head)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "http" not in policy
+
+
+def test_the_licences_of_the_libraries_are_in_the_file(report: Path) -> None:
+    text = report.read_text("utf-8")
+    assert "Mike Bostock\n\nPermission to use" in text
+    assert "Observable, Inc.\n\nPermission to use" in text
+
+
+def test_an_unknown_format_names_those_that_are(run: Path) -> None:
+    ran = m3ke("report", run, "--format", "htm")
+    assert ran.code == ExitCode.USAGE
+    assert ran.error.startswith("--format must be html")
+    assert ran.error.endswith("did you mean 'html'?")
+
+
+def test_a_run_without_scores_says_how_to_write_them(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes((run / "run.json").read_bytes())
+    ran = m3ke("report", tmp_path)
+    assert ran.code == ExitCode.USAGE
+    assert ran.error.endswith("scores.json: is not there or damaged; write it with: m3ke score RUN")
+
+
+# -- what it shows ---------------------------------------------------------------------
+
+
+def test_the_headline_is_that_of_scores_json(page: Page, run: Path) -> None:
+    total = json.loads((run / "scores.json").read_bytes())["total"]
+    assert (total["correct"], total["labelled"]) == (5, 8)
+    headline = page.locator(".headline").inner_text()
+    assert "62.5 %" in headline
+    low, high = total["interval"]
+    assert f"{100 * low:.1f}–{100 * high:.1f} %" in headline
+    assert "6 answered, 1 unparsed, 1 failed" in headline
+
+
+def test_every_part_of_the_page_is_there(page: Page) -> None:
+    assert page.locator("h2").all_inner_texts() == [
+        "Accuracy",
+        "Tasks by cluster and level",
+        "Accuracy with 95 % intervals",
+        "Letters chosen",
+        "Outcomes",
+        "Requests, tokens, price",
+        "Speed over time",
+        "Settings and versions",
+        "Questions",
+    ]
+
+
+def test_an_incomplete_run_says_so(page: Page) -> None:
+    assert "Incomplete: 1 failed (counted as wrong), 0 missing" in page.locator(".warning").first.inner_text()
+
+
+def test_the_page_speaks_the_language_of_the_browser_and_can_be_switched(
+    browser: Browser, report: Path
+) -> None:
+    for chinese in open_page(browser, report, "zh-CN"):
+        page = chinese.page
+        assert page.locator("h2").first.inner_text() == "准确率"
+        assert page.locator("html").get_attribute("lang") == "zh-CN"
+        page.get_by_role("button", name="English").click()
+        assert page.locator("h2").first.inner_text() == "Accuracy"
+        page.get_by_role("button", name="中文").click()
+        assert page.locator("h2").last.inner_text() == "题目"
+        assert shown(page) == "8 道题中的 8 道"
+        assert chinese.complaints == []
+
+
+def test_a_word_has_a_translation_wherever_it_has_an_english_form(page: Page) -> None:
+    page.get_by_role("button", name="中文").click()
+    own = page.locator("h2, .fact span, th, option, .filters button").all_inner_texts()
+    known = {*"ABCD", "", ALGEBRA, COOKING}
+    assert [text for text in own if text not in known and not re.search(r"[\u4e00-\u9fff]", text)] == []
+
+
+# -- what it does ----------------------------------------------------------------------
+
+
+def test_filters_join(page: Page) -> None:
+    assert shown(page) == "8 of 8 questions"
+    page.get_by_label("All tasks").select_option(COOKING)
+    assert shown(page) == "4 of 8 questions"
+    page.get_by_label("Right and wrong").select_option("wrong")
+    assert shown(page) == "2 of 8 questions"
+    page.get_by_label("All outcomes").select_option("failed")
+    assert shown(page) == "1 of 8 questions"
+    assert page.locator(".row").count() == 1
+    page.get_by_role("button", name="Clear").click()
+    assert shown(page) == "8 of 8 questions"
+    page.get_by_label("All letters").select_option("B")
+    assert shown(page) == "2 of 8 questions"
+
+
+def test_search_reads_questions_and_replies_in_any_case(page: Page) -> None:
+    page.get_by_role("searchbox").fill("q0-1")
+    assert shown(page) == "1 of 8 questions"
+    page.get_by_role("searchbox").fill("我不知道")
+    assert shown(page) == "1 of 8 questions"
+    page.get_by_role("searchbox").fill("nowhere")
+    assert shown(page) == "0 of 8 questions"
+    assert page.locator(".row").count() == 0
+
+
+def test_a_tile_of_the_heat_map_leads_to_its_questions(page: Page) -> None:
+    page.locator(".tile", has_text="Algebra").click()
+    assert shown(page) == "4 of 8 questions"
+    assert page.get_by_label("All tasks").input_value() == ALGEBRA
+
+
+def test_a_question_shows_prompt_reply_mark_and_rule(opened: Opened) -> None:
+    text = opened.open("Q0-1")
+    dialog = opened.page.locator("dialog")
+    assert dialog.locator("mark").all_inner_texts() == ["B"]
+    assert "chosen B · right letter A · rule " in text
+    assert "我选B。答案：B" in text
+    assert "正确的选项是：" in text
+
+
+def test_the_mark_stands_right_behind_characters_of_two_units(opened: Opened) -> None:
+    opened.open("Q1-0")
+    assert opened.page.locator("dialog mark").inner_text() == "A"
+    assert opened.page.locator("dialog pre", has_text="就是它").inner_text().endswith("😀😀答案：A，就是它")
+
+
+def test_a_failed_question_says_why(opened: Opened) -> None:
+    assert "no <script>window.hit=1</script>" in opened.open("Q1-3")
+
+
+def test_the_dialog_steps_through_what_the_filters_left(page: Page) -> None:
+    page.get_by_label("Right and wrong").select_option("wrong")
+    page.locator(".row").first.click()
+    dialog = page.locator("dialog")
+    assert "Q0-1" in dialog.inner_text()
+    dialog.get_by_role("button", name="Next").click()
+    assert "Q1-2" in dialog.inner_text()
+    assert dialog.get_by_role("button", name="Previous").is_enabled()
+    page.keyboard.press("Escape")
+    assert not dialog.is_visible()
+
+
+# -- what it never does ----------------------------------------------------------------
+
+
+def test_hostile_replies_and_questions_are_text(opened: Opened) -> None:
+    for mark, (_, text) in ASKED.items():
+        said = opened.open(mark)
+        assert HOSTILE_QUESTION in said
+        if text is not None and mark in {"Q0-2", "Q0-3"}:
+            assert text in said
+        opened.page.keyboard.press("Escape")
+    assert opened.page.evaluate("window.hit") is None
+    assert opened.complaints == []
+
+
+def test_marks_that_reorder_text_are_written_out(opened: Opened) -> None:
+    opened.open("Q1-0")
+    found = opened.page.locator("dialog .control").all_inner_texts()
+    assert found == ["\\u202e", "\\u2066", "\\u202e"]
+
+
+def test_a_megabyte_in_one_line_is_clipped_until_it_is_wanted(opened: Opened) -> None:
+    assert len(opened.open("Q1-1")) < 10_000
+    reply = opened.page.locator("dialog pre", has_text="答案")
+    assert reply.locator("mark").inner_text() == "B"
+    reply.get_by_role("button", name="show all 1,000,004 characters").click()
+    assert len(reply.inner_text()) > LONG
+
+
+def test_nothing_is_asked_of_the_network(opened: Opened, report: Path) -> None:
+    opened.open("Q0-0")
+    assert [url for url in opened.requested if not url.startswith("data:")] == [report.as_uri()]
+
+
+def test_another_script_would_not_run(page: Page) -> None:
+    page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.hit = 1";
+            document.body.append(script);
+        }"""
+    )
+    assert page.evaluate("window.hit") is None
