@@ -943,6 +943,7 @@ CASES: tuple[Case, ...] = (
         b"<!DOCTYPE html><title>Attention Required!</title>",
         K.FORBIDDEN,
     ),
+    Case("openrouter", "gateway", 503, b"<html><title>503</title></html>", K.OVERLOAD),
     Case("custom", "proxy", 407, b"", K.FORBIDDEN),
     Case("transformers", "model", 400, {"detail": "Server is pinned to 'a'; requested 'b'."}, K.NO_MODEL),
     Case("custom", "rate", 429, b"", K.RATE_LIMIT),

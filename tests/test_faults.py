@@ -30,7 +30,7 @@ ACTIONS = {
     "record_filtered": {Action.RECORD_FILTERED},
     "retry": {Action.RETRY},
     "retry_after": {Action.RETRY},
-    "adjust_param": {Action.STOP_RUN},  # parameters are not adapted
+    "adjust_param": {Action.STOP_RUN},  # a run adapts its requests before it stops
     "classify_body": set(Action),
 }
 #: Nothing comes back that could be decided about: the field is ignored in silence.
@@ -75,6 +75,38 @@ def test_every_rule_of_every_provider_decides_a_case() -> None:
     for name in profile_names():
         for number, rule in enumerate(load(name).rules):
             assert rule in reached, f"{name}: rule {number}, {rule}"
+
+
+#: What answers without words of a provider's own mean at some providers alone, by condition.
+ALONE = {
+    "quota": {"openai", "azure-openai"},
+    "unknown": {"lmdeploy", "ollama", "openrouter", "together"},  # any 400 is about a parameter there
+    "no choices": {"gemini-compat"},  # its content check leaves nothing else
+    "no message": {"gemini-compat"},
+    "no text": {"gemini-compat"},
+}
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_answers_in_common_forms_mean_the_same_everywhere(name: str) -> None:
+    generic = [case for case in CASES if case.provider == "custom" and case.condition != "filtered"]
+    assert len(generic) > 40  # all but the finish reasons, which differ
+    differs = {
+        case.condition
+        for case in generic
+        if decided(name, case.status, case.raw, case.headers).action
+        != decided("custom", case.status, case.raw, case.headers).action
+    }
+    assert differs == {condition for condition, names in ALONE.items() if name in names}
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_every_answer_of_every_provider_is_decided_by_every_file(name: str) -> None:
+    for case in CASES:
+        decision = decided(name, case.status, case.raw, case.headers)
+        assert decision.message.startswith(load(name).title), case
+        assert decision.message.isprintable(), case
+        assert decision.wait is None or decision.action is Action.RETRY, case
 
 
 def test_every_row_of_the_survey_is_decided_as_it_says(shared: Path) -> None:
