@@ -210,13 +210,12 @@ def _settings(model: str | None, config: Path | None, given: Mapping[str, Any]) 
 
 
 def _prepare(settings: RunSettings, display: Display, *, sends: bool) -> tuple[Evaluation, Target]:
-    from m3ke_async.evaluation import make_evaluation
-    from m3ke_async.run import find_suite
+    from m3ke_async.run import find_evaluation, find_suite
     from m3ke_async.target import find_target
 
     suite = find_suite(settings.data)
     target = find_target(settings, display, sends=sends)
-    return make_evaluation(settings, suite, target.profile, target.model, target.identity), target
+    return find_evaluation(settings, suite, target), target
 
 
 # -- commands --------------------------------------------------------------------------

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from m3ke_async.progress import Display
     from m3ke_async.store import ReplyStore
+    from m3ke_async.target import Target
 
 #: Seconds between two records of what asking took.
 _RECORD_SECONDS = 3.0
@@ -177,7 +178,7 @@ async def run(
     suite = suite or find_suite(settings.data)
     target = find_target(settings, display, environ)
     settings = replace(settings, timeout=target.timeout(settings))
-    evaluation = make_evaluation(settings, suite, target.profile, target.model, target.identity)
+    evaluation = find_evaluation(settings, suite, target)
     directory = run_directory(evaluation)
     earlier = directory.read()
     _check_same(directory, earlier, evaluation)
@@ -234,6 +235,25 @@ def _write(session: Session, store: ReplyStore, stopped: M3keError | None) -> Sc
         raise IncompleteError(f"{why}; {kept}, and the same command goes on") from error
     except UsageError as error:  # a suite that was changed meanwhile
         raise IncompleteError(f"{error}; every reply is kept") from error
+
+
+def find_evaluation(settings: RunSettings, suite: Suite, target: Target) -> Evaluation:
+    """What is asked of a target: where a run has begun at one of its addresses, under that one.
+
+    So a run goes on when servers are added, or given in another order, and nothing is bought twice.
+
+    Raises:
+        UsageError: the suite lacks what the settings ask for, or the name of the run is none.
+    """
+    first, *others = (
+        make_evaluation(settings, suite, target.profile, target.model, address)
+        for address in target.identities
+    )
+    for evaluation in (first, *others) if others else ():
+        begun = run_directory(evaluation).read()
+        if begun is not None and begun["identity"]["address"] == evaluation.address:
+            return evaluation
+    return first
 
 
 def run_directory(evaluation: Evaluation) -> RunDir:

@@ -56,13 +56,16 @@ class Target:
         return address_of(base_url, self.profile, self.protocol)
 
     @property
-    def identity(self) -> str:
-        """What stands for the address in the requests' identity."""
+    def identities(self) -> tuple[str, ...]:
+        """What may stand for the address in the requests' identity, the same in whatever order it was given.
+
+        Several addresses serve one model, so that one of them stands for all.
+        """
         if self.local is not None:
             from m3ke_async.serve import identity
 
-            return identity(self.local.name, self.local.sha256)
-        return self.addresses[0].public
+            return (identity(self.local.name, self.local.sha256),)
+        return tuple(sorted(address.public for address in self.addresses))
 
     @property
     def secrets(self) -> tuple[str, ...]:

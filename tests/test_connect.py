@@ -13,7 +13,7 @@ from tests.questions import marks, write_suite
 from tests.server import RESET, Server, error, right, right_reply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable
     from pathlib import Path
 
     from tests.server import Act
@@ -156,6 +156,29 @@ async def test_several_servers_share_one_run_and_its_replies_are_one_models(
     assert again.exit_code is ExitCode.COMPLETE
     assert sum(len(one.seen) for one in servers) == 30
     assert [line["choice"] for line in lines(again)] == [right(mark) for mark in marks(3, 10)]
+
+
+async def test_a_run_goes_on_whatever_the_order_and_the_number_of_its_servers(
+    servers: tuple[Server, Server], suite: Path, tmp_path: Path
+) -> None:
+    one, other = sorted((server.url for server in servers), reverse=True)
+    results = tmp_path / "results"
+    began = await ask(suite, one, results, max_requests=5)
+    await ask(suite, [one, other], results, max_requests=5)
+    ended = await ask(suite, [other, one], results)
+    assert ended.path == began.path
+    assert (ended.exit_code, ended.ledger.requests) == (ExitCode.COMPLETE, ended.scores.total.asked)
+    assert await count_asked(servers, ask(suite, [one, other], results)) == 0
+    # without a run to go on with, too, the order does not matter
+    both = await ask(suite, [one, other], results, limit=2, max_requests=1)
+    assert (await ask(suite, [other, one], results, limit=2)).path == both.path
+
+
+async def count_asked(servers: tuple[Server, ...], asking: Awaitable[object]) -> int:
+    """Questions that servers get meanwhile."""
+    before = sum(len(server.seen) for server in servers)
+    await asking
+    return sum(len(server.seen) for server in servers) - before
 
 
 async def test_servers_of_different_models_are_refused_before_anything_is_asked(
