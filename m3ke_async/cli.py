@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
@@ -17,6 +17,7 @@ from m3ke_async import __version__
 from m3ke_async.again import interrupted
 from m3ke_async.errors import DataError, ExitCode, InterruptedRunError, M3keError, UsageError
 from m3ke_async.nearest import nearest
+from m3ke_async.streams import Forgiving, drop, open_closed_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -32,6 +33,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; every expected error is one line on standard error."""
+    open_closed_streams()
     _speak_utf8()
     try:
         code = cli.main(args=arguments, prog_name="m3ke", standalone_mode=False)
@@ -53,14 +55,17 @@ def main(arguments: list[str] | None = None) -> None:
     except M3keError as error:
         _fail(str(error))
         code = error.exit_code
-    except BrokenPipeError:
-        # the reader of our output is gone; what is left in the buffer must not raise at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output is gone
         code = ExitCode.ERROR
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         _fail(f"{place}{error.strerror or error}; replies that came are kept, and the same command goes on")
         code = ExitCode.ERROR
+    try:
+        sys.stdout.flush()
+    except OSError:
+        drop(sys.stdout)
+        code = code or ExitCode.ERROR
     sys.exit(int(code or 0))
 
 
@@ -73,7 +78,7 @@ def _speak_utf8() -> None:
 def _fail(message: str) -> None:
     from m3ke_async.text import printable
 
-    _say(f"m3ke: {printable(' '.join(message.split()))}", sys.stderr)
+    _say(f"m3ke: {printable(' '.join(message.split()))}", cast("TextIO", Forgiving(sys.stderr)))
 
 
 def _say(line: str, stream: TextIO) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
+from secrets import token_hex
 from typing import IO, TYPE_CHECKING, Any
 
 import orjson
@@ -14,29 +13,23 @@ from m3ke_async.text import escape_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A binary file to write; it takes the place of `path` when the block ends without an error."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    temporary = Path(name)
+    # not tempfile's, whose files nobody else may read, whatever the user lets others read
+    temporary = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())  # mkstemp's 0600 would hide results from others
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def write_json(path: Path, value: Any) -> None:

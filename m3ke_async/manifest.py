@@ -11,6 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from m3ke_async.assets import asset
@@ -127,6 +128,10 @@ def load_manifest() -> Manifest:
     )
 
 
+#: Bytes that file systems take for a name.
+_LONGEST = 255
+
+
 def parse_task_name(stem: str, file: str | None = None) -> TaskName:
     """Read a file's name without `.jsonl`; `file` is where it lies, for messages.
 
@@ -152,7 +157,14 @@ def parse_task_name(stem: str, file: str | None = None) -> TaskName:
     known = _published().get((normalised(subject), cluster, level))
     if known is not None:
         return TaskName(known.name, known.subject, cluster, level)
-    return TaskName(f"{subject}-{cluster}-{level}", subject, cluster, level)
+    name = f"{subject}-{cluster}-{level}"
+    if len(f"{name}.jsonl".encode("utf-8", "surrogatepass")) > _LONGEST or Path(name).name != name:
+        raise DataError(
+            f"the name {one_line(name, limit=60)!r} cannot be a file's: at most {_LONGEST} bytes "
+            "with '.jsonl', and no slash; rename the file",
+            file=file,
+        )
+    return TaskName(name, subject, cluster, level)
 
 
 @lru_cache(maxsize=1)

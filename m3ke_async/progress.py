@@ -10,8 +10,9 @@ import asyncio
 import os
 import sys
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias, cast
 
+from m3ke_async.streams import Forgiving
 from m3ke_async.text import printable
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ Display: TypeAlias = Silent | Plain | Live
 
 def make_display(*, quiet: bool, stream: TextIO | None = None) -> Display:
     """The display that fits the stream, standard error by default."""
-    stream = sys.stderr if stream is None else stream
+    stream = cast("TextIO", Forgiving(sys.stderr if stream is None else stream))
     if quiet:
         return Silent()
     if stream.isatty() and os.environ.get("TERM") != "dumb":

@@ -129,21 +129,23 @@ def rescore(
         policy: as of `reopen`.
         key: path of an answer key.
         warn: is told of trouble with the store.
+
+    Raises:
+        UsageError: as of `reopen`, or a process is at work on the run.
     """
     evaluation = reopen(directory, data, policy)
-    record = read_record(directory)
     letters = load_key(key, evaluation.suite, evaluation.settings.split) if key is not None else None
-    with stored_replies(directory, warn, keep=True) as find:
+    with directory.claim(), stored_replies(directory, warn, keep=True) as find:
+        record = read_record(directory)
         scores = write_results(evaluation, find, directory, key=letters)
-    settings = {**record["settings"], "policy": evaluation.settings.policy}
-    state = "incomplete" if record["state"] == "complete" and scores.total.incomplete else record["state"]
-    changed = {
-        "state": state,
-        "settings": settings,
-        "rules": RULES_VERSION,
-        "hashes": directory.hashes(),
-    }
-    directory.write({**record, **changed})
+        state = "incomplete" if record["state"] == "complete" and scores.total.incomplete else record["state"]
+        changed = {
+            "state": state,
+            "settings": {**record["settings"], "policy": evaluation.settings.policy},
+            "rules": RULES_VERSION,
+            "hashes": directory.hashes(),
+        }
+        directory.write({**record, **changed})
     price = price_of(evaluation.settings, evaluation.profile, evaluation.model)
     return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)
 

@@ -43,7 +43,6 @@ from m3ke_async.settings import RunOptions, RunSettings, make_settings
 from m3ke_async.suite import Split, Suite, load_suite
 from m3ke_async.tally import Ledger, Price, Tally
 from m3ke_async.target import find_target, price_of
-from m3ke_async.verified import claimed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -195,12 +194,7 @@ async def run(
     directory.prepare()
     _announce(evaluation, display)
     tally = Tally(total=evaluation.total)
-    with (
-        claimed(directory.path) as alone,
-        open_store(directory, display.warn) as store,
-    ):
-        if not alone:
-            raise UsageError(f"another process is at work on {directory.path}: wait for it, or stop it")
+    with directory.claim(), open_store(directory, display.warn) as store:
         earlier = directory.read()  # once more: the process that had the claim may just have ended
         since = _since(settings, earlier)
         session = Session(directory, evaluation, target, display, tally, earlier, since)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -25,10 +27,10 @@ from m3ke_async.places import spare_store
 from m3ke_async.request import dump_json
 from m3ke_async.tally import Ledger
 from m3ke_async.text import one_line
-from m3ke_async.verified import hash_file
+from m3ke_async.verified import claimed, hash_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 RUN_VERSION = 1
 STORE_NAME = "replies.sqlite"
@@ -150,6 +152,25 @@ class RunDir:
             raise UsageError(
                 f"cannot write to the folder {self.path}: {error.strerror}; choose another by --results"
             ) from None
+
+    @contextmanager
+    def claim(self) -> Iterator[None]:
+        """Be alone at work on the run, and remove what killed commands had begun to write.
+
+        Raises:
+            UsageError: another process is at work on it.
+        """
+        with claimed(self.path) as alone:
+            if not alone:
+                raise UsageError(f"another process is at work on {self.path}: wait for it, or stop it")
+            self._sweep()
+            yield
+
+    def _sweep(self) -> None:
+        for left in self.path.glob(".*.tmp"):
+            left.unlink(missing_ok=True)
+        for left in self.path.glob(".predictions-*"):
+            shutil.rmtree(left, ignore_errors=True)
 
     def read(self) -> dict[str, Any] | None:
         """The content of run.json; None where there is none.

@@ -176,13 +176,16 @@ class Suite:
         """The tasks whose name or subject matches one of the globs.
 
         Case, white space and the width of characters do not matter; a glob may be a list with commas.
+        What is a task's whole name means this task, with whatever commas and brackets are in it.
 
         Raises:
             UsageError: a glob matches nothing; the message names the nearest tasks.
         """
-        wanted = [globs] if isinstance(globs, str) else globs
-        chosen: set[str] = set()
-        for glob in (part for item in wanted for part in item.split(",") if part.strip()):
+        wanted = [globs] if isinstance(globs, str) else list(globs)
+        names = {normalised(task.name): task.name for task in self.tasks}
+        chosen = {names[spelt] for item in wanted if (spelt := normalised(item)) in names}
+        lists = (item.split(",") for item in wanted if normalised(item) not in names)
+        for glob in (part for parts in lists for part in parts if part.strip()):
             found = {task.name for task in self.tasks if _matches(task, glob)}
             if not found:
                 raise UsageError(f"no task matches {one_line(glob.strip())!r}; {self._near(glob)}")

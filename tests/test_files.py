@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,3 +84,15 @@ def test_json_is_utf_8_for_people(tmp_path: Path) -> None:
     assert "\n" in raw.decode().strip()
     assert json.loads(raw) == {"题": "𠮷①😀", "坏": "\\ud83d", "n": [1, None]}
     assert "𠮷①😀".encode() in raw
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+def test_threads_that_write_files_do_not_touch_what_the_user_lets_others_read(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda n: write_json(tmp_path / f"{n}.json", n), range(200)))
+        assert os.umask(0o077) == 0o077
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}

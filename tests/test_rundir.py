@@ -281,6 +281,26 @@ def test_a_run_that_is_not_there_is_one_line(tmp_path: Path, name: str) -> None:
     assert "run.json" in str(caught.value)
 
 
+# Being alone
+
+
+def test_a_run_has_one_process_at_work_on_it(tmp_path: Path) -> None:
+    run = RunDir(tmp_path)
+    with run.claim(), pytest.raises(UsageError, match="another process is at work"), RunDir(tmp_path).claim():
+        pass
+    with run.claim():
+        pass
+
+
+def test_what_killed_commands_left_half_written_is_removed(tmp_path: Path) -> None:
+    run = RunDir(tmp_path)
+    run.answers.write_text("whole")
+    (tmp_path / ".answers.jsonl.0a1b2c3d.tmp").write_text("ha")
+    (tmp_path / ".predictions-x1").mkdir()
+    with run.claim():
+        assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "answers.jsonl"]
+
+
 # What differs
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.manifest import load_manifest
 from m3ke_async.suite import POOL_SIZE, Cluster, Level, Question, Split, Suite, load_suite, sample_suite_path
+from tests import small_suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -505,3 +506,27 @@ def test_every_hash_of_the_manifest_is_that_of_the_file(shared: Path) -> None:
 
 def test_the_sample_suite_ships_with_the_package() -> None:
     assert sample_suite_path().parts[-2:] == ("data", "sample")
+
+
+def test_a_name_with_commas_or_brackets_is_reached_by_itself(tmp_path: Path) -> None:
+    odd = "Art, music [1]-Other-Other"
+    suite = load_suite(
+        small_suite.write_suite(tmp_path, tasks=(odd, small_suite.COOKING, small_suite.ALGEBRA), test=0)
+    )
+    assert [task.name for task in suite.select(odd).tasks] == [odd]
+    assert [task.name for task in suite.select(f" {odd.upper()}").tasks] == [odd]
+    assert [task.name for task in suite.select([odd, "Cook*"]).tasks] == [odd, small_suite.COOKING]
+    assert [task.name for task in suite.select("Cook*,Alg*").tasks] == [
+        small_suite.ALGEBRA,
+        small_suite.COOKING,
+    ]
+
+
+def test_a_name_that_is_too_long_for_the_file_of_its_predictions_is_refused(tmp_path: Path) -> None:
+    """Cluster and level are written with their spaces."""
+    stem = "题" * 74
+    small_suite.write_split(
+        tmp_path, "test", f"{stem}-naturalsciences-highschool", [small_suite.row(0, "问")]
+    )
+    with pytest.raises(DataError, match="cannot be a file's: at most 255 bytes"):
+        load_suite(tmp_path)
