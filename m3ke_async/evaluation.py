@@ -61,7 +61,18 @@ class Evaluation:
 
     def as_begun(self, record: Mapping[str, Any] | None) -> Evaluation:
         """The same as an earlier command sent it, by its run.json; None where there was none."""
-        return self if record is None else replace(self, changes=named(record.get("adapted", ())))
+        if record is None:
+            return self
+        profile = self.profile.as_sent(record["sent"])
+        return replace(self, profile=profile, changes=named(record["adapted"]))
+
+    def sent(self) -> dict[str, Any]:
+        """What shapes the requests besides identity and adaptation, for `Profile.as_sent`."""
+        return {
+            "protocol": self.protocol.name,
+            "token_parameter": self.profile.token_parameter.value,
+            "thinking": self.thinking,
+        }
 
     @property
     def protocol(self) -> Protocol:

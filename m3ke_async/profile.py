@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -284,6 +284,20 @@ class Profile:
     ended: tuple[EndedModel, ...] = ()
     prices: tuple[Price, ...] = ()
     facts: tuple[Fact, ...] = ()
+
+    def as_sent(self, sent: Mapping[str, Any]) -> Profile:
+        """The provider as it was when a run began, by what its run.json keeps of it.
+
+        A file that says something else by now, or is gone, must not turn stored replies into
+        answers to other requests.
+        """
+        thinking = sent["thinking"]
+        return replace(
+            self,
+            protocols=(ProtocolName(sent["protocol"]),),
+            token_parameter=TokenParameter(sent["token_parameter"]),
+            thinking=(Thinking(("*",), thinking, thinking),),
+        )
 
     def thinking_of(self, model: str) -> Thinking | None:
         """How thinking is switched for a model; None where that is not known."""

@@ -12,6 +12,7 @@ from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.evaluation import make_evaluation
 from m3ke_async.key import load_key
+from m3ke_async.profile import Hosting, Profile
 from m3ke_async.providers import load_profile
 from m3ke_async.replies import in_store_or_answers, open_store
 from m3ke_async.results import make_answers, write_results
@@ -52,7 +53,7 @@ def reopen(directory: RunDir, data: str | None, policy: str | None = None) -> Ev
     evaluation = make_evaluation(
         settings,
         load_suite(data if data is not None else record["data"]),
-        load_profile(record["provider"]),
+        _profile(record),
         record["model"],
         record["identity"]["address"],
     )
@@ -62,6 +63,16 @@ def reopen(directory: RunDir, data: str | None, policy: str | None = None) -> Ev
             f"{directory.path} was made of something else: {'; '.join(changed)}; give the right --data"
         )
     return evaluation.as_begun(record)
+
+
+def _profile(record: Mapping[str, Any]) -> Profile:
+    """The provider as the run had it; a file of one's own need not be there any more."""
+    name = record["provider"]
+    try:
+        profile = load_profile(name)
+    except UsageError:
+        profile = Profile(name, name, Hosting.SELF_HOSTED)
+    return profile.as_sent(record["sent"])
 
 
 def read_record(directory: RunDir) -> dict[str, Any]:
@@ -109,7 +120,7 @@ def read_run(run: str | Path, results: str | Path = "results") -> RunResult:
         raise DataError(
             "is not there or damaged; write it with: m3ke score RUN", file=directory.scores
         ) from None
-    price = price_of(_settings(directory, record), load_profile(record["provider"]), record["model"])
+    price = price_of(_settings(directory, record), _profile(record), record["model"])
     return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)
 
 

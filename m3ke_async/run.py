@@ -380,6 +380,7 @@ def _record(
             "stopped": str(stopped) if stopped else None,
             "identity": evaluation.identity(),
             "adapted": [change.name for change in evaluation.changes],
+            "sent": evaluation.sent(),
             "settings": evaluation.settings.to_json(),
             "provider": evaluation.profile.name,
             "model": evaluation.model,

@@ -24,6 +24,7 @@ import orjson
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.files import write_json
 from m3ke_async.places import spare_store
+from m3ke_async.profile import ProtocolName, TokenParameter
 from m3ke_async.request import dump_json
 from m3ke_async.tally import Ledger
 from m3ke_async.text import one_line
@@ -59,6 +60,15 @@ def _is_ledger(value: Any) -> bool:
     return _counts(value["retries"]) and _counts({**value, "retries": 0})
 
 
+def _is_sent(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.get("protocol") in [*ProtocolName]
+        and value.get("token_parameter") in [*TokenParameter]
+        and isinstance(value.get("thinking"), dict)
+    )
+
+
 #: What run.json must hold to be read again.
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "state": lambda value: value in ("running", "stopped", "incomplete", "complete"),
@@ -70,6 +80,7 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "is_m3ke": lambda value: isinstance(value, bool),
     "rules": _is_text,
     "adapted": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+    "sent": _is_sent,
     "counts": _counts,
     "ledger": _is_ledger,
     "fresh_since": lambda value: value is None or _is_number(value),

@@ -48,6 +48,7 @@ def write_run(folder: Path, name: str, lines: list[Line], state: str = "complete
         "is_m3ke": False,
         "rules": "1",
         "adapted": [],
+        "sent": {"protocol": "chat", "token_parameter": "max_tokens", "thinking": {}},
         "counts": {},
         "ledger": Ledger().to_json(),
         "fresh_since": None,

@@ -194,3 +194,11 @@ def test_a_run_goes_on_wherever_the_providers_file_lies(
     again = m3ke("run", "mine/m", "--data", suite, "--results", tmp_path / "results", "--json")
     assert len(server.seen) == 3
     assert again.json["path"] == first.json["path"]
+    # What the file says of requests by now changes none that was made, nor does it have to be there.
+    text = (own / "mine.toml").read_text("utf-8")
+    (own / "mine.toml").write_text(text + 'request.token_parameter = "max_completion_tokens"\n', "utf-8")
+    m3ke("run", "mine/m", "--data", suite, "--results", tmp_path / "results", "--json")
+    assert len(server.seen) == 3
+    (own / "mine.toml").unlink()
+    scored = m3ke("score", first.json["path"], "--json")
+    assert (scored.code, scored.json["scores"]) == (ExitCode.COMPLETE, first.json["scores"])
