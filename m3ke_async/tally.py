@@ -12,10 +12,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Money for a million tokens, in whatever currency the user or the provider file counts."""
+    """Money for a million tokens, in whatever currency the user or the provider file counts.
+
+    Attributes:
+        prompt, completion: money for a million tokens of each.
+        currency: None where the user gave the price, and knows.
+        basis: whose price it is, for people.
+    """
 
     prompt: float
     completion: float
+    currency: str | None = None
+    basis: str = "the given price"
+
+    def shown(self, *amounts: float) -> str:
+        """Amounts of money with the currency, where it is known, and the basis of the price."""
+        currency = f" {self.currency}" if self.currency else ""
+        return f"{' to '.join(f'{amount:,.4f}' for amount in amounts)}{currency} by {self.basis}"
 
     def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
         """The price of that many tokens."""

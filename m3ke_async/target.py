@@ -158,4 +158,6 @@ def price_of(settings: RunSettings, profile: Profile, model: str) -> Price | Non
     if settings.price is not None:
         return settings.price
     known = next((price for price in profile.prices if price.model == model), None)
-    return Price(known.input, known.output) if known else None
+    if known is None:
+        return None
+    return Price(known.input, known.output, known.currency, f"the price of {known.on} ({known.source})")

@@ -26,8 +26,8 @@ def plan(suite: Path, results: Path, *options: str, model: str = "vllm/m") -> An
     return ran.json
 
 
-def shown(suite: Path, results: Path, *options: str) -> str:
-    ran = m3ke("plan", "vllm/m", "--base-url", NOWHERE, "--data", suite, "--results", results, *options)
+def shown(suite: Path, results: Path, *options: str, model: str = "vllm/m") -> str:
+    ran = m3ke("plan", model, "--base-url", NOWHERE, "--data", suite, "--results", results, *options)
     assert (ran.code, ran.err) == (ExitCode.COMPLETE, "")
     return ran.out
 
@@ -130,7 +130,43 @@ def test_tokens_money_and_time_follow_from_the_requests(tmp_path: Path) -> None:
     assert planned["seconds"] == 120
     text = shown(suite, tmp_path / "results", *options)
     assert "time               at least 2 min under the limits" in text
-    assert "price " in text
+    low_cost, high_cost = planned["cost"]
+    assert (
+        f"price              {low_cost:.4f} to {high_cost:.4f} by the given price, retries not counted"
+        in text
+    )
+
+
+def test_a_price_that_is_known_is_told_with_its_day_its_currency_and_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("M3KE_CONFIG", str(tmp_path))
+    (tmp_path / "providers").mkdir()
+    (tmp_path / "providers" / "mine.toml").write_text(
+        'title = "mine"\nhosting = "self-hosted"\n[sources]\nlist = "https://mine.example/prices"\n'
+        '[[prices]]\nmodel = "m"\ninput = 2\noutput = 8\ncurrency = "CNY"\non = 2026-11-29\nsource = "list"\n'
+    )
+    suite, results = write_suite(tmp_path / "suite", 2, 3), tmp_path / "results"
+    low, high = plan(suite, results, model="mine/m")["cost"]
+    text = shown(suite, results, model="mine/m")
+    basis = "CNY by the price of 2026-11-29 (https://mine.example/prices)"
+    assert f"price              {low:.4f} to {high:.4f} {basis}, retries not counted" in text
+    with in_thread() as server:
+        ran = m3ke(
+            *(
+                "run",
+                "mine/m",
+                "--base-url",
+                server.url,
+                "--data",
+                suite,
+                "--results",
+                results,
+                "--max-cost",
+                "9",
+            )
+        )
+    assert "Cost: 0.0002 CNY by the price of 2026-11-29" in ran.out
 
 
 def test_tokens_a_minute_bound_the_time_too(tmp_path: Path) -> None:

@@ -22,4 +22,4 @@ def ledger_lines(ledger: Ledger, price: Price | None) -> Iterator[str]:
     if ledger.unreported:
         yield f"Tokens are unknown for {ledger.unreported:,} replies, whose prompts are estimated"
     if price is not None:
-        yield f"Cost: {ledger.cost(price):,.4f} by the given price"
+        yield f"Cost: {price.shown(ledger.cost(price))}"

@@ -27,8 +27,7 @@ def plan_lines(
     if price is None:
         yield "price              unknown; give --price IN,OUT in money per million tokens"
     else:
-        low, high = plan.cost(price)
-        yield f"price              {low:,.4f} to {high:,.4f}, retries not counted"
+        yield f"price              {price.shown(*plan.cost(price))}, retries not counted"
     if seconds is None:
         yield "time               as the server allows; no limit is known (--rpm, --tpm)"
     else:
