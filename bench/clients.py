@@ -122,7 +122,9 @@ def _httpx_transport() -> type[Any]:
             super().__init__(*arguments, **options)
             self._client = httpx.AsyncClient(transport=AiohttpTransport(client=self._kept), timeout=None)  # noqa: S113 - the engine has the deadline
 
-        async def _request(self, session: object, method: str, url: str, body: bytes | None) -> Response:
+        async def _request(
+            self, session: object, method: str, url: str, body: bytes | None, sending: object = None
+        ) -> Response:
             response = await self._client.request(method, url, content=body)
             return Response(response.status_code, dict(response.headers), response.content)
 

@@ -27,9 +27,11 @@ class Answer:
         task: name of the task.
         split: where the question is from.
         id: the question's id, unique inside its task and split.
+        rotation: by how many places the options were moved; None where the run does not rotate them.
+        sample: number of the ask from 0; None where the run asks each question once.
         request: hex of the request's key.
         outcome: what became of the question.
-        choice: the letter, where the outcome is answered.
+        choice: the letter that the question itself has it under, where the outcome is answered.
         rule: name of the rule that found the choice.
         span: where the choice stands in `reply`, in characters, end excluded.
         key: the right letter where it is known.
@@ -58,10 +60,13 @@ class Answer:
     latency: float | None = None
     attempts: int = 1
     failure: str | None = None
+    rotation: int | None = None
+    sample: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as one JSON object, every field present."""
+        """The answer as one JSON object; `rotation` and `sample` are there in runs that use them."""
         value = {name: getattr(self, name) for name in _ANSWER_FIELDS}
+        value |= {name: number for name in _REPEATED if (number := getattr(self, name)) is not None}
         return value | {"usage": {name: getattr(self.usage, name) for name in _USAGE_FIELDS}}
 
     @classmethod
@@ -71,10 +76,10 @@ class Answer:
         Raises:
             DataError: where a field is missing, unknown or of the wrong kind; it names file, line and field.
         """
-        if not isinstance(value, dict) or value.keys() != _ANSWER_FIELDS.keys():
+        if not isinstance(value, dict) or value.keys() - _REPEATED.keys() != _ANSWER_FIELDS.keys():
             raise DataError(_OTHER_FORM, file=file, line=line)
-        for name, fits in _ANSWER_FIELDS.items():
-            if not fits(value[name]):
+        for name, fits in (_ANSWER_FIELDS | _REPEATED).items():
+            if not fits(value.get(name)):
                 raise DataError(_OTHER_FORM, file=file, line=line, field=name)
         if (value["outcome"] == Outcome.ANSWERED) != (value["choice"] is not None):
             raise DataError("a choice and the outcome 'answered' go together", file=file, line=line)
@@ -148,6 +153,11 @@ _ANSWER_FIELDS = {
     "latency": _seconds_or_none,
     "attempts": lambda value: _whole(value) and value >= 0,
     "failure": _text_or_none,
+}
+#: Fields of runs that ask a question more than once.
+_REPEATED = {
+    "rotation": lambda value: value is None or (_whole(value) and 0 <= value < len(LETTERS)),
+    "sample": _whole_or_none,
 }
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.breaker import State
 from m3ke_async.errors import IncompleteError, StoppedError
-from m3ke_async.faults import Action, Decision, decide
+from m3ke_async.faults import WITHOUT_TEXT, Action, Decision, decide
 from m3ke_async.rate_headers import observed_limits
 from m3ke_async.request import FILTERED, Reply
 from m3ke_async.rules import Kind
@@ -177,6 +177,7 @@ class Attempts:
         if response is not None and response.is_success:
             found = self._settings.protocol.parse(response.body, self._profile)
         if response is not None:
+            self._tally.ledger.resent += response.resent
             endpoint.pace.observe(observed_limits(self._profile, response.headers), reservation)
         if isinstance(found, Reply):
             if not attempt.overdue:
@@ -363,7 +364,7 @@ class Attempts:
 
     def _refuse(self, attempt: _Attempt, decision: Decision, body: bytes) -> None:
         """The server does not answer this question, now or later."""
-        blank = decision.kind is Kind.EMPTY
+        blank = decision.kind in WITHOUT_TEXT
         self._waste(attempt, decision.kind, body)
         if blank:
             self._count_blank(blank=True)
@@ -400,8 +401,8 @@ class Attempts:
         self._backlog.again(job, self._loop.time())
 
     def _failure(self, attempt: _Attempt, kind: str, message: str, body: bytes) -> Failure:
-        text = scrub_all(body[:_KEPT_BODY].decode("utf-8", "replace"), self._settings.secrets)
-        return Failure(kind, message, text.encode(), attempt.job.attempts)
+        text = scrub_all(body[:_KEPT_BODY].decode("utf-8", "surrogateescape"), self._settings.secrets)
+        return Failure(kind, message, text.encode("utf-8", "surrogateescape"), attempt.job.attempts)
 
     def _give_up(self, job: Job, failure: Failure | None) -> None:
         """A question ends without a reply; the next run owes it."""

@@ -144,7 +144,7 @@ async def _check_one(
         if decision.action is not Action.RETRY or decision.then_stop:
             raise StoppedError(message)
         raise IncompleteError(message)
-    choice = choose(item.question, reply, evaluation.settings.policy)
+    choice = choose(item.shown, reply, evaluation.settings.policy)
     return Checked(
         address=endpoint.address.public,
         listed=look.alone is not None,

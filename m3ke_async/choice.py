@@ -31,7 +31,7 @@ __all__ = ["POLICIES", "RULES_VERSION", "Choice", "extract_choice"]
 POLICIES = ("careful", "strict", "first", "last")
 
 #: What is read of a longer reply: its first and its last characters.
-_HEAD, _TAIL = 4_000, 12_000
+_HEAD, _TAIL = 4_000, 8_000
 _REFUSAL = Pattern(
     r"抱歉|对不起|无法(?:回答|提供|确定|判断|给出|作答|理解)|不能(?:回答|提供|判断|确定)|请(?:您)?提供|建议修改后|暂不支持|不便回答|不予回答|"
     r"作为一[个名]?(?:ai|人工智能|语言模型)|i(?:'m| am) sorry|"
@@ -40,8 +40,9 @@ _REFUSAL = Pattern(
     re.IGNORECASE,
 )
 #: The end of a reply that stops within a sentence.
-_BROKEN_OFF = Pattern(
-    r"(?:因此|所以|综上|但是?|而且?|[、(（“《和与及]|\b(?i:so|therefore|thus|and|but|because))[,，]?\s{0,4}\Z"
+_BROKEN_OFF = (
+    *("因此", "所以", "综上", "但", "但是", "而", "而且", "、", "(", "（", "“", "《", "和", "与", "及"),
+    *(" so", " therefore", " thus", " and", " but", " because"),
 )
 
 
@@ -91,7 +92,7 @@ def extract_choice(
     read, skipped = without(said, middle, mark="\n")
     seen, unseen = without(read, invisible(read))
     text = without_markup(same_alphabet(seen))
-    complete = finish_reason != "length" and not _BROKEN_OFF.search(text, max(0, len(text) - 8))
+    complete = finish_reason != "length" and not text[-16:].rstrip(" \n,，").lower().endswith(_BROKEN_OFF)
     pick = default_reader().read(text, Asked(question, options), complete=complete)
     if len(pick.letters) == 1 and pick.letters in (options or LETTERS):
         start, last = pick.start, pick.end - 1

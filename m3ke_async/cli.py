@@ -158,6 +158,10 @@ _RUN_OPTIONS = (
     click.option(
         "--thinking", metavar="on|off|default", help="Whether the model thinks first.  [default: its own way]"
     ),
+    click.option(
+        "--rotate", is_flag=True, default=None, help="Ask in the four cyclic orders of the options."
+    ),
+    click.option("--samples", type=int, metavar="N", help="Ask everything N times.  [default: 1]"),
     click.option("--concurrency", metavar="N|auto", help="Requests in flight.  [default: auto]"),
     click.option(
         "--rpm", type=float, metavar="N", help="Requests a minute.  [default: as the provider says]"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from m3ke_async.answer import read_answers
@@ -12,12 +13,14 @@ from m3ke_async.comparison import Agreement, Comparison, Disputed, Pair, Paired
 from m3ke_async.errors import UsageError
 from m3ke_async.manifest import Cluster, Level, parse_task_name
 from m3ke_async.paired import cohen_kappa, fleiss_kappa, holm, least_difference, mcnemar, resampled
+from m3ke_async.repeats import asks_of, majority
 from m3ke_async.request import Outcome
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from m3ke_async.answer import Answer
     from m3ke_async.rundir import RunDir
 
 #: A question: its task, and its id there.
@@ -72,18 +75,29 @@ def load_side(directory: RunDir, warn: Callable[[str], None]) -> Side:
     record = directory.read()
     if record is None:
         raise UsageError(f"{directory.path} holds no run.json; give the folder of a run")
-    readings = {
-        (answer.task, answer.id): Reading(answer.choice, answer.key, answer.outcome is Outcome.FAILED)
-        for answer in read_answers(directory.answers, warn)
-    }
+    settings, identity = record["settings"], record["identity"]
+    readings = _readings(
+        read_answers(directory.answers, warn),
+        asks_of(rotate=identity.get("rotate", False), samples=identity.get("samples", 1)),
+    )
     if not readings:
         raise UsageError(
             f"{directory.path} has no answers: ask first, or write them again with m3ke score RUN"
         )
-    settings, identity = record["settings"], record["identity"]
     how = {"policy": settings.get("policy"), "rules": record["rules"]}
     asked = {name: value for name, value in identity.items() if name not in _SUBJECT} | how
     return Side(directory.path.name, str(settings.get("model")), str(record["state"]), asked, readings)
+
+
+def _readings(answers: Iterable[Answer], asks: int) -> dict[Place, Reading]:
+    """One reading a question, by majority where it was asked more than once; none where an ask is missing."""
+    readings: dict[Place, Reading] = {}
+    for (task, id_), group in groupby(answers, attrgetter("task", "id")):
+        asked = list(group)
+        if len(asked) == asks:
+            outcome, choice = majority([(answer.outcome, answer.choice) for answer in asked])
+            readings[task, id_] = Reading(choice, asked[0].key, outcome is Outcome.FAILED)
+    return readings
 
 
 def compare(sides: Sequence[Side], *, force: bool = False) -> Comparison:

@@ -35,6 +35,9 @@ _STATUS_KEYS = ("code", "status", "status_code", "http_status_code")
 _NESTED_KEYS = ("innererror", "details", "violations", "metadata")
 #: Values of a code that say that nothing is wrong.
 _NO_CODE = (None, "", 0, "0", 200, "200")
+#: What a message may hold beside or instead of its text.
+_OTHER_MEDIA, _REASONING = ("audio", "images"), ("reasoning_content", "reasoning")
+_TEXT_PARTS = ("text", "thinking", None)
 _DEPTH = 4
 _MOST_CODES = 32
 _LONGEST_CODE = 200
@@ -81,7 +84,18 @@ def read_body(body: bytes, *, success: bool) -> ErrorBody:
     error = find_error(data)
     if error is not None:
         return error
-    return _read_reply(data) if success else _read_error(data)
+    if not success:
+        return _read_error(data)
+    # Bytes that are no UTF-8 were damaged on the way: what they lack says nothing.
+    return ErrorBody(codes=("malformed",)) if "\ufffd" in text and not _is_utf8(body) else _read_reply(data)
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def load_json(text: bytes | str) -> Any:
@@ -213,10 +227,28 @@ def _read_reply(data: dict[str, Any]) -> ErrorBody:
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
         choice = {}
+    message, reason = choice.get("message"), choice.get("finish_reason")
     texts = (choice.get("text"), data.get("generated_text"))  # of completions, and of TGI
-    whole = isinstance(choice.get("message"), dict) or any(isinstance(text, str) for text in texts)
-    lacking, reason = "empty" if whole else "no_choices", choice.get("finish_reason")
+    if isinstance(message, dict):
+        lacking = _instead_of_text(message)
+    else:
+        lacking = "empty" if any(isinstance(text, str) for text in texts) else "no_choices"
     return ErrorBody(codes=(lacking,), finish_reason=reason if isinstance(reason, str) else None)
+
+
+def _instead_of_text(message: dict[str, Any]) -> str:
+    """What a message without text holds in its place."""
+    content = message.get("content")
+    parts = (
+        [part.get("type") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    )
+    if message.get("tool_calls") or message.get("function_call"):
+        return "tool_call"
+    if any(message.get(field) for field in _OTHER_MEDIA) or any(kind not in _TEXT_PARTS for kind in parts):
+        return "not_text"
+    if any(message.get(field) for field in _REASONING) or "thinking" in parts:
+        return "only_reasoning"
+    return "empty"
 
 
 def _read_text(text: str, *, success: bool) -> ErrorBody:

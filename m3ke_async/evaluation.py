@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.adaptation import Change, adapt, named, refused_by_file
@@ -11,6 +11,7 @@ from m3ke_async.errors import UsageError
 from m3ke_async.manner import ThinkingMode, thinking_fields
 from m3ke_async.prompt import Prompt, Prompter, load_template
 from m3ke_async.request import ChatRequest, canonical_body
+from m3ke_async.rotation import ROTATIONS, rotated
 from m3ke_async.suite import Split
 from m3ke_async.wire.chat import CHAT
 from m3ke_async.wire.protocol import Protocol, Wanted
@@ -27,12 +28,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question with what is sent for it."""
+    """One question with what is sent for it.
+
+    Attributes:
+        task: it belongs to.
+        question: as the suite has it.
+        shown: the same as the model sees it, its options rotated where the run does that.
+        prompt: its messages.
+        request: what is sent.
+        rotation: of `shown`; None where the run does not rotate.
+        sample: number of the ask; None where the run asks each question once.
+    """
 
     task: Task
     question: Question
+    shown: Question
     prompt: Prompt
     request: ChatRequest
+    rotation: int | None
+    sample: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +99,22 @@ class Evaluation:
         return thinking_fields(self.settings.thinking, self.profile, self.model, self.protocol)
 
     @property
+    def variants(self) -> tuple[tuple[int | None, int | None], ...]:
+        """Rotation and sample of each ask of a question."""
+        settings = self.settings
+        rotations = range(ROTATIONS) if settings.rotate else (None,)
+        samples = range(settings.samples) if settings.samples > 1 else (None,)
+        return tuple(product(rotations, samples))
+
+    @property
     def total(self) -> int:
-        """Questions that are asked."""
+        """What is to be asked: questions, times the asks of each."""
         split, limit = self.settings.split, self.settings.limit
         sizes = (task.sizes.get(split, 0) for task in self.suite.tasks)
-        return sum(size if limit is None else min(size, limit) for size in sizes)
+        return len(self.variants) * sum(size if limit is None else min(size, limit) for size in sizes)
 
     def items(self, task: Task) -> Iterator[Item]:
-        """The questions of a task in file order, each with its request; built as they are taken."""
+        """The questions of a task in file order, each with its requests; built as they are taken."""
         settings = self.settings
         if settings.split not in task.sizes:
             return
@@ -107,25 +129,29 @@ class Evaluation:
             fewshot=settings.fewshot,
             system=settings.system,
         )
+        variants = self.variants
         for question in islice(task.questions(settings.split), settings.limit):
-            prompt = prompter.prompt(question)
-            wanted = Wanted(
-                model=self.model,
-                messages=prompt.messages,
-                temperature=settings.temperature,
-                max_tokens=settings.max_tokens,
-                token_parameter=self.profile.token_parameter.value,  # JSON takes no enum as a name
-                fields=fields,
-                stop=self.template.stops(examples=prompt.shots > 0),
-            )
-            body = adapt(protocol.body(wanted), self.changes)
-            request = ChatRequest(
-                self.profile.name,
-                address,
-                canonical_body(body),
-                prompt_chars=sum(len(message["content"]) for message in prompt.messages),
-            )
-            yield Item(task, question, prompt, request)
+            for rotation, sample in variants:
+                shown = rotated(question, rotation or 0)
+                prompt = prompter.prompt(shown)
+                wanted = Wanted(
+                    model=self.model,
+                    messages=prompt.messages,
+                    temperature=settings.temperature,
+                    max_tokens=settings.max_tokens,
+                    token_parameter=self.profile.token_parameter.value,  # JSON takes no enum as a name
+                    fields=fields,
+                    stop=self.template.stops(examples=prompt.shots > 0),
+                )
+                body = adapt(protocol.body(wanted), self.changes)
+                request = ChatRequest(
+                    self.profile.name,
+                    address,
+                    canonical_body(body),
+                    sample or 0,
+                    prompt_chars=sum(len(message["content"]) for message in prompt.messages),
+                )
+                yield Item(task, question, shown, prompt, request, rotation, sample)
 
     def identity(self) -> dict[str, Any]:
         """What must be equal for two commands to be the same run."""
@@ -147,6 +173,8 @@ class Evaluation:
             # What came later stands here only where it is used, so that older runs keep their names.
             **({} if self.protocol is CHAT else {"protocol": self.protocol.name}),
             **({"thinking": self.thinking} if settings.thinking is not ThinkingMode.DEFAULT else {}),
+            **({"rotate": True} if settings.rotate else {}),
+            **({"samples": settings.samples} if settings.samples > 1 else {}),
         }
 
 
@@ -156,9 +184,14 @@ def make_evaluation(
     """Check that the suite has what the settings ask for.
 
     Raises:
-        UsageError: no such split, no task that matches, no dev rows to take examples from, or the
-            model cannot be asked in this manner.
+        UsageError: no such split, no task that matches, no dev rows to take examples from, samples that
+            would all be the same, or the model cannot be asked in this manner.
     """
+    if settings.samples > 1 and not settings.temperature:
+        raise UsageError(
+            f"--samples {settings.samples} tells nothing at temperature 0, where every reply is the same:"
+            " give a --temperature above 0, such as 0.7"
+        )
     selected = suite.select(settings.tasks) if settings.tasks else suite
     if not selected.size(settings.split):
         raise UsageError(f"the {settings.split} split of {suite.path} holds no questions")

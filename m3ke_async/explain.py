@@ -12,7 +12,7 @@ from m3ke_async.store import Failure
 from m3ke_async.text import one_line, printable
 
 if TYPE_CHECKING:
-    from m3ke_async.evaluation import Evaluation
+    from m3ke_async.evaluation import Evaluation, Item
     from m3ke_async.replies import Find
 
 #: Marks around the choice in the reply; they do not occur in ordinary text.
@@ -29,16 +29,30 @@ def explain(evaluation: Evaluation, find: Find, task_name: str, question_id: str
     if others:
         names = "; ".join(other.name for other in (task, *others))
         raise UsageError(f"{one_line(task_name)!r} is more than one task: {names}")
-    item = next((item for item in evaluation.items(task) if str(item.question.id) == question_id), None)
-    if item is None:
+    items = [item for item in evaluation.items(task) if str(item.question.id) == question_id]
+    if not items:
         raise UsageError(f"the run asks no question with id {one_line(question_id)!r} in {task.name}")
+    lines: list[str] = []
+    for item in items:
+        lines += [*_which_ask(item), *_explain(item, evaluation, find)]
+    return lines
+
+
+def _which_ask(item: Item) -> list[str]:
+    """A heading, in a run that asks each question more than once."""
+    named = {"rotation": item.rotation, "sample": item.sample}
+    told = [f"{name} {number}" for name, number in named.items() if number is not None]
+    return [f"## {', '.join(told)}"] if told else []
+
+
+def _explain(item: Item, evaluation: Evaluation, find: Find) -> list[str]:
     lines = ["# Prompt", *_block(show_messages(item)), ""]
     reply = find(item.request.key)
     if reply is None:
         return [*lines, "# Reply", "not asked yet"]
     if isinstance(reply, Failure):
         return [*lines, "# Reply", f"failed: {reply.message} (attempts: {reply.attempts})"]
-    choice = choose(item.question, reply, evaluation.settings.policy)
+    choice = choose(item.shown, reply, evaluation.settings.policy)
     text = reply.text
     if choice.span is not None:
         start, end = choice.span
@@ -52,7 +66,7 @@ def explain(evaluation: Evaluation, find: Find, task_name: str, question_id: str
         *_block(text),
         "",
         "# Choice",
-        f"{found}, key {item.question.answer or 'unknown'}",
+        f"{found}, key {item.shown.answer or 'unknown'}",
         *_catches(choice.rule),
     ]
 

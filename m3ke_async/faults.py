@@ -109,6 +109,17 @@ _EFFECTS: Mapping[Kind, _Effect] = {
     ),
     Kind.BAD_REQUEST: _Effect(_FAIL, "the request was refused"),
     Kind.EMPTY: _Effect(_FAIL, "the reply holds no text"),
+    Kind.TOOL_CALL: _Effect(
+        _FAIL, "the reply calls a tool, and none was offered", "see whether the server adds tools of its own"
+    ),
+    Kind.ONLY_REASONING: _Effect(
+        _FAIL,
+        "the reply holds thoughts and no answer",
+        "give a larger --max-tokens, or check the server's reasoning parser",
+    ),
+    Kind.NOT_TEXT: _Effect(
+        _FAIL, "the reply holds sound or pictures and no text", "ask a model that answers in text"
+    ),
     Kind.UNEXPECTED: _Effect(_FAIL, "the request failed in an unexpected way"),
     Kind.FILTERED: _Effect(Action.RECORD_FILTERED, "the content check stopped it"),
     Kind.RATE_LIMIT: _Effect(_RETRY, "the rate limit was reached", slow_down=True),
@@ -138,10 +149,16 @@ _EFFECTS: Mapping[Kind, _Effect] = {
     ),
 }
 
+#: Whole answers without text, though nothing is wrong with the request.
+WITHOUT_TEXT = frozenset({Kind.EMPTY, Kind.TOOL_CALL, Kind.ONLY_REASONING, Kind.NOT_TEXT})
+
 #: Answers with a status of success, by what they lack.
 _LACKING = {
     "no_choices": Kind.NO_CHOICES,
     "empty": Kind.EMPTY,
+    "tool_call": Kind.TOOL_CALL,
+    "only_reasoning": Kind.ONLY_REASONING,
+    "not_text": Kind.NOT_TEXT,
     "malformed": Kind.MALFORMED,
     "web_page": Kind.WEB_PAGE,
 }

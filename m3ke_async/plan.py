@@ -23,13 +23,13 @@ class Plan:
 
     Attributes:
         questions: of the run.
-        stored: of these, questions that have a reply.
-        repeated: of the rest, questions whose request equals an earlier one's.
+        stored: asks that have a reply; with `--rotate` or `--samples` a question is asked more than once.
+        repeated: of the rest, asks whose request equals an earlier one's.
         requests: that would be sent.
         prompt_tokens: of those requests, estimated from their characters.
         completion_tokens: from one token each to `--max-tokens` each.
         dropped_shots: examples left out because they equal the question.
-        fewer_shots: questions for which there are fewer examples than asked for.
+        fewer_shots: asks for which there are fewer examples than asked for.
         prompts: one full prompt a template, by its name.
     """
 
@@ -68,13 +68,13 @@ def make_plan(evaluation: Evaluation, store: ReplyStore | None) -> Plan:
         store: replies that are there already; None where there is no store yet.
     """
     settings = evaluation.settings
-    questions = stored = repeated = chars = dropped = fewer = 0
+    asks = stored = repeated = chars = dropped = fewer = 0
     seen: set[bytes] = set()
     first: Item | None = None
     for task in evaluation.suite.tasks:
         for item in evaluation.items(task):
             first = first or item
-            questions += 1
+            asks += 1
             dropped += item.prompt.dropped
             fewer += item.prompt.shots + item.prompt.dropped < settings.shots
             if store is not None and store.get(item.request.key) is not None:
@@ -86,7 +86,7 @@ def make_plan(evaluation: Evaluation, store: ReplyStore | None) -> Plan:
                 chars += item.request.prompt_chars
     low, high = (round(chars * rate) for rate in TOKENS_PER_CHAR)
     return Plan(
-        questions=questions,
+        questions=asks // len(evaluation.variants),
         stored=stored,
         repeated=repeated,
         requests=len(seen),

@@ -173,13 +173,17 @@ def changed_choices(
         warn: is told of trouble with the store, and of damaged lines.
     """
     evaluation = reopen(directory, data, policy)
-    before = {(answer.task, answer.id): answer for answer in read_answers(directory.answers, warn)}
+    before = {_place(answer): answer for answer in read_answers(directory.answers, warn)}
     with stored_replies(directory, warn) as find:
         for after in make_answers(evaluation, find):
-            earlier = before.get((after.task, after.id))
+            earlier = before.get(_place(after))
             if earlier is None or (earlier.choice, earlier.outcome) != (after.choice, after.outcome):
                 was = _shown(earlier) if earlier is not None else "not in answers.jsonl"
                 yield f"{after.task} {after.id}: {was} -> {_shown(after)}"
+
+
+def _place(answer: Answer) -> tuple[object, ...]:
+    return answer.task, answer.id, answer.rotation, answer.sample
 
 
 def _shown(answer: Answer) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -11,8 +13,10 @@ from m3ke_async.answer import Answer
 from m3ke_async.choice import Choice, extract_choice
 from m3ke_async.diagnostics import Diagnosis
 from m3ke_async.files import whole_file, write_json
+from m3ke_async.repeats import majority
 from m3ke_async.report.predictions import write_predictions
 from m3ke_async.request import Outcome, dump_json
+from m3ke_async.rotation import own_letter
 from m3ke_async.score import score
 from m3ke_async.store import Failure
 from m3ke_async.suite import Split
@@ -90,15 +94,25 @@ def write_results(
             split=split,
             selected={task.name for task in evaluation.suite.tasks},
             limit=evaluation.settings.limit,
+            rotate=evaluation.settings.rotate,
+            samples=evaluation.settings.samples,
         )
     scores = replace(scores, diagnostics=diagnosis.found())
     write_json(run.scores, scores.to_json())
     if split is Split.TEST:
         with run.answers.open("rb") as lines:
             rows = map(orjson.loads, lines)  # written a moment ago: nothing to check
-            letters = ((row["task"], row["id"], row["choice"]) for row in rows)
-            write_predictions(run.predictions, evaluation.suite, split, letters)
+            write_predictions(run.predictions, evaluation.suite, split, _letters(rows, evaluation))
     return scores
+
+
+def _letters(
+    rows: Iterator[dict[str, Any]], evaluation: Evaluation
+) -> Iterator[tuple[str, int | str, str | None]]:
+    """Task, id and the one letter of each question."""
+    for (task, id_), asked in groupby(rows, itemgetter("task", "id")):
+        found = [(Outcome(row["outcome"]), row["choice"]) for row in asked]
+        yield task, id_, majority(found)[1] if len(found) == len(evaluation.variants) else None
 
 
 def make_answers(
@@ -136,25 +150,29 @@ def _answer(
     split = settings.split
     question, task = item.question, item.task.name
     known = question.answer if key is None else key.get((task, question.id), question.answer)
-    request = item.request.key.hex()
+    blank = Answer(
+        task,
+        split,
+        question.id,
+        item.request.key.hex(),
+        Outcome.FAILED,
+        key=known,
+        attempts=found.attempts,
+        rotation=item.rotation,
+        sample=item.sample,
+    )
     if isinstance(found, Failure):
-        failed = Answer(task, split, question.id, request, Outcome.FAILED, key=known, attempts=found.attempts)
-        return replace(failed, failure=f"{found.kind}: {found.message}")
-    choice = choose(question, found, settings.policy)
-    return Answer(
-        task=task,
-        split=split,
-        id=question.id,
-        request=request,
+        return replace(blank, failure=f"{found.kind}: {found.message}")
+    choice = choose(item.shown, found, settings.policy)
+    return replace(
+        blank,
         outcome=choice.outcome,
-        choice=choice.letter,
+        choice=choice.letter and own_letter(choice.letter, item.rotation or 0),
         rule=choice.rule,
         span=choice.span,
-        key=known,
         reply=found.text,
         reasoning=found.reasoning,
         finish_reason=found.finish_reason,
         usage=found.usage,
         latency=round(found.latency, 6),
-        attempts=found.attempts,
     )

@@ -34,6 +34,9 @@ class Kind(StrEnum):
     TOO_LONG = "too_long"
     BAD_REQUEST = "bad_request"
     EMPTY = "empty"
+    TOOL_CALL = "tool_call"
+    ONLY_REASONING = "only_reasoning"
+    NOT_TEXT = "not_text"
     UNEXPECTED = "unexpected"
     FILTERED = "filtered"
     RATE_LIMIT = "rate_limit"
@@ -67,7 +70,8 @@ class Rule:
         status: HTTP statuses, any of them.
         code: short names in the body (code, type, status, reason), any of them; lower case,
             `*` stands for any characters. An answer without an error of its own has one of
-            the names `no_choices`, `empty`, `malformed`, `web_page`.
+            the names `no_choices`, `empty`, `tool_call`, `only_reasoning`, `not_text`, `malformed`,
+            `web_page`.
         text: parts of the message, any of them; lower case.
         param: parameters that the body names, any of them; `*` as above.
         header: header names and values, all of them; `*` as above.

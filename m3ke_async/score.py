@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.answer import Answer
 from m3ke_async.diagnostics import Diagnostics
 from m3ke_async.errors import DataError
+from m3ke_async.repeats import RepeatCounts, Repeats, asks_of, majority
 from m3ke_async.request import Outcome
+from m3ke_async.rotation import ROTATIONS
 from m3ke_async.statistics import Averages, GroupScore, TaskScore, averages, pool
 from m3ke_async.suite import LETTERS, Cluster, Level, Split
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from m3ke_async.suite import Task
@@ -107,6 +111,7 @@ class Scores:
         averages: the four averages.
         usage: tokens and time.
         diagnostics: what questions and replies tell besides; None where only the answers were at hand.
+        repeats: how the asks of a question agree; None where each question is asked once.
     """
 
     split: Split
@@ -118,6 +123,7 @@ class Scores:
     averages: Averages
     usage: UsageTotal
     diagnostics: Diagnostics | None = None
+    repeats: Repeats | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The content of scores.json."""
@@ -132,6 +138,7 @@ class Scores:
             "tasks": {name: task.to_json() for name, task in self.tasks.items()},
             "usage": asdict(self.usage),
             "diagnostics": self.diagnostics.to_json() if self.diagnostics else None,
+            "repeats": self.repeats.to_json() if self.repeats else None,
         }
 
     @classmethod
@@ -146,8 +153,12 @@ class Scores:
                 raise DataError(_OTHER_FORM, file=file)
             tasks = [TaskScore.from_json(task) for task in value["tasks"].values()]
             scores = _assemble(Split(value["split"]), value["limit"], tasks, UsageTotal(**value["usage"]))
-            told = value["diagnostics"]
-            return replace(scores, diagnostics=None if told is None else Diagnostics.from_json(told))
+            told, repeats = value["diagnostics"], value["repeats"]
+            return replace(
+                scores,
+                diagnostics=None if told is None else Diagnostics.from_json(told),
+                repeats=None if repeats is None else Repeats.from_json(repeats),
+            )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"{_OTHER_FORM} ({one_line(str(error))})", file=file) from None
 
@@ -159,8 +170,13 @@ def score(
     split: Split,
     selected: Collection[str] | None = None,
     limit: int | None = None,
+    rotate: bool = False,
+    samples: int = 1,
 ) -> Scores:
     """Count the answers, in any order, each question once.
+
+    Where a question is asked more than once its answers stand side by side; it counts by their majority, and
+    as missing while one of them is.
 
     Args:
         tasks: all tasks of the suite, so that an average over a part of them is known to be partial.
@@ -168,6 +184,8 @@ def score(
         split: what was asked.
         selected: names of the tasks that the run asks; None is all.
         limit: questions asked per task at most; None is all.
+        rotate: whether each question is asked in the four orders of its options.
+        samples: how often each of these is asked.
 
     Raises:
         DataError: where an answer belongs to another task or split, or where a task has more answers than
@@ -175,21 +193,46 @@ def score(
     """
     present = [task for task in tasks if task.sizes.get(split, 0)]
     cells: dict[str, dict[_Cell, int]] = {task.name: {} for task in present}
-    sums = _UsageSums()
-    for answer in answers:
-        counts = cells.get(answer.task)
-        if counts is None or answer.split != split:
-            raise DataError(f"an answer to {one_line(answer.task)}, {answer.split}, is not of this run")
-        cell = (answer.outcome, answer.choice, answer.key)
+    sums, counted = _UsageSums(), RepeatCounts(ROTATIONS if rotate else 1, samples)
+    asks = asks_of(rotate=rotate, samples=samples)
+    for asked in _by_question(answers, asks):
+        first = asked[0]
+        counts = cells.get(first.task)
+        if counts is None or first.split != split:
+            raise DataError(f"an answer to {one_line(first.task)}, {first.split}, is not of this run")
+        for answer in asked:
+            sums.add(answer)
+        if len(asked) < asks:
+            continue
+        if asks > 1:
+            counted.add(asked)
+            cell = (*majority([(answer.outcome, answer.choice) for answer in asked]), first.key)
+        else:
+            cell = (first.outcome, first.choice, first.key)
         counts[cell] = counts.get(cell, 0) + 1
-        sums.add(answer)
     scored = []
     for task in present:
         size = task.sizes[split]
         wanted = size if limit is None else min(size, limit)
-        asked = wanted if selected is None or task.name in selected else 0
-        scored.append(_task_score(task, split, asked, cells[task.name]))
-    return _assemble(split, limit, scored, sums.total())
+        chosen = wanted if selected is None or task.name in selected else 0
+        scored.append(_task_score(task, split, chosen, cells[task.name]))
+    scores = _assemble(split, limit, scored, sums.total())
+    return replace(scores, repeats=counted.found() if asks > 1 else None)
+
+
+def _by_question(answers: Iterable[Answer], asks: int) -> Iterator[Sequence[Answer]]:
+    """The answers to one question after another."""
+    if asks == 1:
+        yield from ((answer,) for answer in answers)
+        return
+    for (task, id_), group in groupby(answers, attrgetter("task", "id")):
+        asked = tuple(group)
+        if len(asked) > asks:
+            raise DataError(
+                f"{len(asked)} answers to question {id_} of {one_line(task)}, which was asked {asks} times;"
+                " write them again with: m3ke score RUN"
+            )
+        yield asked
 
 
 #: Outcome, choice and key: at most 7 x 5 x 5 of them per task, however many answers there are.

@@ -195,7 +195,7 @@ def _owed(
         elif settings.retry_failed and store.get_failure(request.key) is None:
             tally.total -= 1
         else:
-            yield Ask(request, item.question)
+            yield Ask(request, item.shown)
             continue
         passed += 1
         if passed % _PASS == 0:

@@ -55,6 +55,8 @@ class RunOptions(TypedDict, total=False):
     temperature: float
     max_tokens: int
     thinking: str
+    rotate: bool
+    samples: int
     concurrency: int | str
     rpm: float
     tpm: float
@@ -94,6 +96,8 @@ class RunSettings:
         temperature: always sent.
         max_tokens: completion tokens of a reply.
         thinking: whether the model thinks first; `default` leaves it to the model.
+        rotate: whether to ask each question in the four cyclic orders of its options.
+        samples: how often to ask each of these.
         concurrency: requests in flight; None adapts to the server.
         rpm, tpm: requests and tokens a minute; None takes the provider's, as far as known.
         max_attempts: how often a question is sent at most.
@@ -124,6 +128,8 @@ class RunSettings:
     temperature: float = 0.0
     max_tokens: int = 64
     thinking: ThinkingMode = ThinkingMode.DEFAULT
+    rotate: bool = False
+    samples: int = 1
     concurrency: int | None = None
     rpm: float | None = None
     tpm: float | None = None
@@ -344,6 +350,8 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "temperature": _number(0, high=2),
     "max_tokens": _integer(1),
     "thinking": _one_of(ThinkingMode),
+    "rotate": _flag,
+    "samples": _integer(1, 100),
     "concurrency": _concurrency,
     "rpm": _number(0, above=True),
     "tpm": _number(0, above=True),

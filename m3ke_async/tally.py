@@ -56,6 +56,7 @@ class Ledger:
         unreported: replies without usage; their tokens are estimated into the sums.
         wasted_tokens: estimated prompt tokens of attempts that brought no reply.
         retries: attempts that failed, by the decision's kind.
+        resent: attempts on a kept connection that had ended, sent once more at once; they are no requests.
         seconds_waited: waits before further attempts, added up over questions.
         seconds: time spent asking.
     """
@@ -70,6 +71,7 @@ class Ledger:
     retries: Counter[str] = field(default_factory=Counter)
     seconds_waited: float = 0.0
     seconds: float = 0.0
+    resent: int = 0
 
     def cost(self, price: Price) -> float:
         """Money spent, failed attempts included by their estimate."""
@@ -102,6 +104,7 @@ class Ledger:
             "unreported": self.unreported,
             "wasted_tokens": self.wasted_tokens,
             "retries": dict(sorted(self.retries.items())),
+            "resent": self.resent,
             "seconds_waited": round(self.seconds_waited, 3),
             "seconds": round(self.seconds, 3),
         }

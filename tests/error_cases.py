@@ -71,6 +71,11 @@ def reply(finish: str, content: str | None = None) -> dict[str, Any]:
     }
 
 
+def message(**fields: Any) -> dict[str, Any]:
+    """A completion whose message holds no content, and these fields."""
+    return {"choices": [{"index": 0, "finish_reason": "stop", "message": {"content": None, **fields}}]}
+
+
 _QUOTA = "You exceeded your current quota, please check your plan and billing details."
 _RETRY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "57.238747106s"}
 _AZURE_FILTER = (
@@ -974,7 +979,9 @@ CASES: tuple[Case, ...] = (
     Case("custom", "no choices", 200, {"choices": ["text"]}, K.NO_CHOICES),
     Case("custom", "no message", 200, {"choices": [{"message": None}]}, K.NO_CHOICES),
     Case("custom", "no text", 200, reply("stop", None), K.EMPTY),
-    Case("custom", "no text", 200, reply("tool_calls", None), K.EMPTY),
+    Case("custom", "a tool is called", 200, message(tool_calls=[{"id": "1"}]), K.TOOL_CALL),
+    Case("custom", "thoughts alone", 200, message(reasoning_content="hm"), K.ONLY_REASONING),
+    Case("custom", "sound", 200, message(audio={"data": "AAAA"}), K.NOT_TEXT),
     Case("custom", "filtered", 200, reply("content_filter"), K.FILTERED),
     Case("custom", "filtered", 200, reply("sensitive"), K.FILTERED),
     Case("custom", "malformed", 200, b"", K.MALFORMED),

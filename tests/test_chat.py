@@ -69,6 +69,32 @@ def test_a_reply_holds_the_text_and_what_came_with_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("provider", "usage", "cached", "reasoning"),
+    [
+        (
+            "deepseek",
+            {"prompt_cache_hit_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 2}},
+            7,
+            2,
+        ),
+        ("moonshot", {"cached_tokens": 7}, 7, None),
+        ("sglang", {"reasoning_tokens": 2, "prompt_tokens_details": None}, None, 2),
+        ("sglang", {"reasoning_tokens": None, "completion_tokens_details": {"reasoning_tokens": 3}}, None, 3),
+        ("openai", {"prompt_cache_hit_tokens": 7, "reasoning_tokens": 2}, None, None),
+        ("custom", {"prompt_cache_hit_tokens": 7, "reasoning_tokens": 2}, 7, 2),
+        ("custom", {"prompt_cache_hit_tokens": "7", "reasoning_tokens": [2]}, None, None),
+    ],
+)
+def test_usage_is_read_by_the_names_that_the_provider_has_for_it(
+    provider: str, usage: dict[str, Any], cached: int | None, reasoning: int | None
+) -> None:
+    answer = json.dumps({**completion({"content": "B"}), "usage": usage}).encode()
+    found = parse(answer, load_profile(provider))
+    assert found is not None
+    assert (found.usage.cached_tokens, found.usage.reasoning_tokens) == (cached, reasoning)
+
+
+@pytest.mark.parametrize(
     ("content", "text"),
     [
         ("B", "B"),
@@ -275,26 +301,29 @@ async def test_a_wrong_parameter_stops_the_run_at_the_first_question(
     assert result.exit_code is ExitCode.STOPPED
 
 
+CALL = {"name": "answer", "arguments": "B"}
+
 NO_TEXT = {
-    "null": reply(None),
-    "empty": reply(""),
-    "blanks": reply(" \n "),
-    "tool calls": reply(None, tool_calls=[{"id": "1", "function": {"name": "answer", "arguments": "B"}}]),
-    "function call": reply(None, function_call={"name": "answer", "arguments": "B"}),
-    "thoughts alone": reply("", reasoning_content="B"),
+    "null": ("empty", reply(None)),
+    "empty": ("empty", reply("")),
+    "blanks": ("empty", reply(" \n ")),
+    "tool calls": ("tool_call", reply(None, tool_calls=[{"id": "1", "function": CALL}])),
+    "function call": ("tool_call", reply(None, function_call=CALL)),
+    "thoughts alone": ("only_reasoning", reply("", reasoning_content="B")),
+    "sound": ("not_text", reply(None, audio={"id": "a", "data": "AAAA", "transcript": "B"})),
 }
 
 
-@pytest.mark.parametrize("act", NO_TEXT.values(), ids=NO_TEXT.keys())
+@pytest.mark.parametrize(("kind", "act"), NO_TEXT.values(), ids=NO_TEXT.keys())
 async def test_a_reply_without_text_is_sent_once_and_is_a_failure_with_its_body(
-    server: Server, tmp_path: Path, act: Act
+    server: Server, tmp_path: Path, kind: str, act: Act
 ) -> None:
     result = await run_with(server, tmp_path, q5=[act])
     assert server.counts["Q0-5"] == 1
     assert result.exit_code is ExitCode.INCOMPLETE
     line = next(line for line in lines(result) if line["id"] == 5)
     assert (line["outcome"], line["choice"], line["reply"]) == ("failed", None, None)
-    assert line["failure"].startswith("empty")
+    assert line["failure"].startswith(f"{kind}: ")
     with ReplyStore(tmp_path / "results" / STORE_NAME) as store:
         failure = store.get_failure(bytes.fromhex(line["request"]))
     assert failure is not None
@@ -309,6 +338,7 @@ BROKEN = {
     "no json": raw(b"not { json"),
     "cut json": raw(reply("B").body[:40]),
     "json list": raw([1, 2]),
+    "no utf-8": raw('{"choices": [{"message": {"content": "答案：B"}}]}'.encode("gbk")),
     "error in 200": raw({"error": {"message": "upstream failed", "code": 502}}),
 }
 

@@ -162,9 +162,9 @@ def test_runs_that_do_not_ask_the_same_are_refused_or_marked(
 def test_other_differences_are_told(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path, "one", [(ARTS, "A", "A")]),
-        write_run(tmp_path, "two", [(ARTS, "A", "A")], temperature=0.7, rotate=True),
+        write_run(tmp_path, "two", [(ARTS, "A", "A")], temperature=0.7, system="你好"),
     ]
-    assert compared(*runs).notes == ("temperature (0.0, 0.7)", "rotate (None, True)")
+    assert compared(*runs).notes == ("temperature (0.0, 0.7)", "system (None, 你好)")
 
 
 def test_different_right_letters_to_one_question_are_refused_even_by_force(tmp_path: Path) -> None:

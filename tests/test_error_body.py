@@ -92,6 +92,18 @@ def test_replies_are_no_errors(body: dict[str, Any]) -> None:
         ({"choices": []}, "no_choices"),
         ({"choices": [{"message": None}]}, "no_choices"),
         ({"choices": [{"message": {"content": None}}]}, "empty"),
+        ({"choices": [{"message": {"content": "", "tool_calls": []}}]}, "empty"),
+        ({"choices": [{"message": {"content": [{"type": "text", "text": ""}]}}]}, "empty"),
+        ({"choices": [{"message": {"content": None, "tool_calls": [{"id": "1"}]}}]}, "tool_call"),
+        ({"choices": [{"message": {"content": "", "function_call": {"name": "f"}}}]}, "tool_call"),
+        ({"choices": [{"message": {"content": None, "audio": {"data": "AAA="}}}]}, "not_text"),
+        ({"choices": [{"message": {"content": [{"type": "image_url", "image_url": {}}]}}]}, "not_text"),
+        ({"choices": [{"message": {"content": "", "reasoning_content": "hm"}}]}, "only_reasoning"),
+        ({"choices": [{"message": {"content": None, "reasoning": "hm"}}]}, "only_reasoning"),
+        ({"choices": [{"message": {"content": [{"type": "thinking", "thinking": []}]}}]}, "only_reasoning"),
+        (b'{"choices": [{"message": {"content": "\xb4\xf0\xb0\xb8B"}}]}', "malformed"),
+        (b'{"choices": [{"message": {"content": "", "id": "\xff"}}]}', "malformed"),
+        ('{"choices": [{"message": {"content": "", "id": "\ufffd"}}]}'.encode(), "empty"),
     ],
 )
 def test_what_a_success_lacks(body: Any, lacking: str) -> None:

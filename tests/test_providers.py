@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -30,28 +29,6 @@ def test_every_shipped_file_is_right(name: str) -> None:
     if profile.hosting is Hosting.HOSTED and name != "custom":
         assert profile.key_required
         assert profile.key_env
-
-
-def test_every_provider_of_the_survey_has_a_file(shared: Path) -> None:
-    survey = json.loads((shared / "providers" / "facts.json").read_text("utf-8"))
-    assert set(profile_names()) == {entry["id"] for entry in survey["providers"]} | {
-        "custom",
-        "local",
-        "transformers",
-    }
-
-
-def test_addresses_keys_and_reasons_are_those_of_the_survey(shared: Path) -> None:
-    survey = json.loads((shared / "providers" / "facts.json").read_text("utf-8"))
-    for entry in survey["providers"]:
-        profile = load_profile(entry["id"])
-        address = entry["base_url"].replace("//host", "//127.0.0.1").replace("//localhost", "//127.0.0.1")
-        assert profile.base_url is None or profile.base_url in address
-        assert all(url.removesuffix("/v1") in address for url in profile.also)
-        assert all(name in entry["auth"]["env"] for name in profile.key_env)
-        assert profile.chat_path.strip("/") == entry["chat"].split()[0].strip("/")
-        known = " ".join(entry["finish_reasons"]).replace("mapped to OpenAI's", "content_filter")
-        assert all(word in known for word in (*profile.filtered_finish, *profile.retry_finish))
 
 
 def test_no_source_is_named_for_nothing() -> None:

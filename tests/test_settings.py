@@ -78,6 +78,8 @@ def test_every_option_is_taken_as_given() -> None:
         "temperature": 1,
         "max_tokens": 16,
         "thinking": "off",
+        "rotate": True,
+        "samples": 5,
         "concurrency": 8,
         "rpm": 60,
         "tpm": 1e6,

@@ -141,9 +141,29 @@ async def test_a_broken_connection_raises_and_the_next_request_works(server: Ser
     assert server.counts["Q0-0"] == 2
 
 
-async def test_a_reset_after_answers_is_not_sent_a_second_time_underneath(server: Server) -> None:
-    # aiohttp would repeat idempotent methods on a reused connection; a question is none.
-    server.script["Q0-1"] = [RESET]
+async def test_a_kept_connection_that_ends_without_a_byte_is_replaced_once(server: Server) -> None:
+    server.script = {"Q0-1": [RESET, right_reply("Q0-1")], "Q0-2": [RESET]}
+    async with connected(server, connections=1) as transport:
+        assert not (await transport.ask(body("Q0-0"))).resent
+        answer = await transport.ask(body("Q0-1"))
+        assert (answer.status, answer.resent) == (200, True)
+        await transport.ask(body("Q0-3"))
+        with pytest.raises((aiohttp.ClientError, OSError)):
+            await transport.ask(body("Q0-2"))
+    assert (server.counts["Q0-1"], server.counts["Q0-2"]) == (2, 2)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+async def test_a_new_connection_that_ends_is_a_failure_at_once(server: Server, *, fresh: bool) -> None:
+    server.script["Q0-0"] = [RESET]
+    async with connected(server) as transport:
+        with pytest.raises((aiohttp.ClientError, OSError)):
+            await transport.ask(body("Q0-0"), fresh=fresh)
+    assert server.counts["Q0-0"] == 1
+
+
+async def test_half_an_answer_on_a_kept_connection_is_a_failure_at_once(server: Server) -> None:
+    server.script["Q0-1"] = [HALF]
     async with connected(server, connections=1) as transport:
         await transport.ask(body("Q0-0"))
         with pytest.raises((aiohttp.ClientError, OSError)):

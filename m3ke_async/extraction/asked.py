@@ -81,8 +81,8 @@ class Asked:
     @cached_property
     def lettered(self) -> frozenset[str]:
         """The letters that are options' texts themselves."""
-        short = (same_alphabet(str(text).strip(" $")) for text in self._options.values())
-        return frozenset(text for text in short if len(text) == 1 and "A" <= text <= "Z")
+        short = (text for option in self._options.values() if len(text := str(option).strip(" $")) == 1)
+        return frozenset(letter for text in short if "A" <= (letter := same_alphabet(text)) <= "Z")
 
     @cached_property
     def all_of_them(self) -> str | None:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.noise import LETTERS
-from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import Asks
 from m3ke_async.extraction.rules import MENTION, Cued, Hit, Place, Rule, Says, placed
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from m3ke_async.extraction.mentions import Mention, Shape
 
 #: Signs that a clause speaks of what is wrong.
-_NEGATIVE = Pattern(
-    r"不正确|错误|不属于|不是|不能|不可能|不符合|有误|不恰当|不包括|不当|不合|不对|不准确|不会|无关|不成立|没有|无法|并非|不选"
-    r"|\bexcept\b|\bnot\b|\bfalse\b|\bincorrect|\buntrue|\bwrong"
+_NEGATIVE = Words(
+    r"不正确|错误|不属于|不是|不能|不可能|不符合|有误|不恰当|不包括|不当|不合|不对|不准确|不会|无关|不成立|没有|无法|并非|不选",
+    r"\b(?:except\b|not\b|false\b|incorrect|untrue|wrong)",
 )
-_POSITIVE = Pattern(r"(?<!不)正确|(?<!不)符合|对的|成立|\bcorrect|\btrue\b|\bright\b")
+_POSITIVE = Words(r"(?<!不)正确|(?<!不)符合|对的|成立", r"\b(?:correct|true\b|right\b)")
 _STOPS = ("", "。", ".", "\n", "!", "！")
 _PAUSE = "，,。；;\n"
 _CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTALL)
 #: Words before a statement, in its clause, that take it back.
-_UNSURE_BEFORE = Pattern(
-    r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|(?:很多|不少|许多|有些|大家)人|(?<!可)以为|同学|误选|误认|错选|例如|比如|格式|其他"
-    r"|其余|另外"
-    r"|if\b(?<![a-z]if)|suppose|might|whether|although|though\b|why\b|for example|such as"
-    r"|other|not\b|n't\b|is it\b"
-    r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|than\s?\Z|并非\Z|未必(?:是)?\Z"
+_UNSURE_BEFORE = Words(
+    r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|很多人|不少人|许多人|有些人|大家|以为(?<!可以为)"
+    r"|同学|误选|误认|错选|例如|比如|格式|其他|其余|另外"
+    r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
+    r"if\b(?<![a-z]if)|suppose|might|whether|although|though\b|why\b|for example|such as"
+    r"|other|not\b|n't\b|is it\b|than\s?\Z",
 )
 _WRONG_LABEL = Pattern(r"(?:错误|错|incorrect|wrong)的?\s?\Z")
 #: A condition with no more than mentions between it and the statement that it takes back.
@@ -186,12 +186,12 @@ class Grammar:
             before = _clause(form, max(0, found.start) + (said[:1] in _PAUSE))
             compares = says in (Says.ONLY, Says.BUT)
             if (
-                _UNSURE_BEFORE.search(before)
+                (before and _UNSURE_BEFORE.search(before))
                 or _is_supposed(form, found.start, at)
                 or (not compares and _UNSURE_AFTER.match(form, at + 1))
             ):
                 says = Says.UNSURE
-            elif says is Says.ANSWER and asked.asks is Asks.RIGHT and _WRONG_LABEL.search(before):
+            elif says is Says.ANSWER and _WRONG_LABEL.search(before) and asked.asks is Asks.RIGHT:
                 says = Says.FALSE
             elif compares:
                 says = self._compared(form, at, says, asked)

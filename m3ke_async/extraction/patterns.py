@@ -35,3 +35,27 @@ class Pattern:
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)
+
+
+class Words:
+    """Chinese words and Latin ones, of which a text in small letters may hold any.
+
+    Apart they are found several times as fast: alternatives that all open with a plain character are only
+    tried where one of these stands, and most texts hold no Latin letter.
+    """
+
+    __slots__ = ("_chinese", "_latin")
+
+    def __init__(self, chinese: str, latin: str) -> None:
+        self._chinese, self._latin = Pattern(chinese), Pattern(latin)
+
+    def search(self, text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
+        """One of the words between the two places, if there is one."""
+        end = len(text) if end is None else end
+        found = self._chinese.search(text, start, end)
+        if found is None and _LATIN.search(text, start, end):
+            return self._latin.search(text, start, end)
+        return found
+
+
+_LATIN = Pattern("[a-z]")

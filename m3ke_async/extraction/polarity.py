@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
-from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.patterns import Pattern, Words
 
 
 class Asks(StrEnum):
@@ -21,31 +20,29 @@ class Asks(StrEnum):
     NOT = "not"
 
 
-_WRONG = Pattern(
-    r"不正确|错误|错的|有误|不恰当|不当|不对|不准确|不成立|不妥|不合理|不确切|不合适|不科学|不真实"
-    r"|\bfalse\b|\bincorrect|\buntrue|\bwrong|n[o'’]t (?:true|correct|right|accurate|valid)",
-    re.IGNORECASE,
+_WRONG = Words(
+    r"不正确|错误|错的|有误|不恰当|不当|不对|不准确|不成立|不妥|不合理|不确切|不合适|不科学|不真实",
+    r"\b(?:false\b|incorrect|untrue|wrong)|n[o'’]t (?:true|correct|right|accurate|valid)",
 )
-_NOT = Pattern(
+_NOT = Words(
     r"不属|不(?:就|都)?是|不能|不可|不符|不包|不会|无关|不需|不由|不互|不应|不得|不存在|不同于|除外|除了.{0,4}\Z|不适|不宜|不享有|不具|没有|不在"
-    r"|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非|不起|未.{1,8}(?:哪|何|的[是有一])|不作为|不产生|不需要"
-    r"|\bexcept\b|\b(?:is|are|was|were|does|do|did|can|could|has|have|would|should|will|must)\s?n[o'’]t\b"
+    r"|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非|不起|未.{1,8}(?:哪|何|的[是有一])|不作为|不产生|不需要",
+    r"\bexcept\b|\b(?:is|are|was|were|does|do|did|can|could|has|have|would|should|will|must)\s?n[o'’]t\b"
     r"|\bnot\s(?:an?|one|likely|considered|included|usually|typically|part|the)\b|\bleast\b",
-    re.IGNORECASE,
 )
 #: What a question denies, after its denial and the helping verb: 计入 of 不应计入.
 _DENIED = Pattern(r"(?:[不未非]|没有)(?:应该?|能够?|可以?|会|需要?|得|宜|该|必)?([\u4e00-\u9fff]{2})")
-_SENTENCE_END = Pattern(r"[。！；;!\n]|[.?] ")
+_SENTENCE_END = Pattern(r"[。！；;!\n.?](?:(?<![.?])|(?= ))")
 #: A last clause that only says what to do; the question stands before it.
 _ALL_BUT = Pattern(r"除了?(?:下列|以下|下面)?(?:哪|何|[(（])")
-_REQUEST = Pattern(r"请|选出|找出|作答|\bchoose|\bselect", re.IGNORECASE)
+_REQUEST = Words(r"请|选出|找出|作答", r"\b(?:choose|select)")
 #: The end of a question, which holds what it asks for.
 _END = 120
 
 
 def asks(question: str) -> Asks:
     """What the question asks for, by its last clause."""
-    end = question[-_END:].rstrip(" ?？:：()（）_.。\n\u3000")
+    end = question[-_END:].lower().rstrip(" ?？:：()（）_.。\n\u3000")
     sentence = end
     for cut in _SENTENCE_END.finditer(end):
         sentence = end[cut.end() :]

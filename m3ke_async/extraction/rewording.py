@@ -76,7 +76,7 @@ def part(text: str, options: OptionTexts, stem: Stem) -> tuple[str, int, int] | 
 
 def _partial(said: str, options: OptionTexts, *, whole: bool = False) -> str | None:
     """The one option whose text holds what is said, or shortens to it; `whole` if that is an answer."""
-    dense = compact(said)[0]
+    dense = compact(said)
     if len(dense) < (1 if whole else 2) or not _WHOLE_WORDS.fullmatch(said):
         return None
     holding = [letter for letter, option in options.dense.items() if dense in option]

@@ -9,6 +9,7 @@ a repetition, so reading takes linear time.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -101,7 +102,11 @@ class Rule:
     @property
     def pattern(self) -> str:
         """The regular expression, with the marks in place of @ and §."""
-        return "|".join(cue + _marked(self.then) for cue in self.cues.split("|"))
+        return self.starting(self.cues.split("|"))
+
+    def starting(self, cues: Sequence[str]) -> str:
+        """The regular expression for some of the cues."""
+        return f"(?:{'|'.join(cues)}){_marked(self.then)}"
 
 
 def _marked(pattern: str) -> str:
@@ -118,27 +123,33 @@ class Hit(NamedTuple):
 
 
 class Cued:
-    """Rules read by cue: all in one pattern that looks only where a cue begins."""
+    """Rules read by cue: only where a cue's first character stands, and only those that begin with it."""
 
     def __init__(self, rules: Iterable[Rule], *, words: bool = False) -> None:
         """Prepare the rules; `words` are Latin cues, which begin at the edge of a word."""
-        rules = tuple(rules)
-        joined = "|".join(rule.pattern for rule in rules) or "(?!)"
-        self._any = Pattern(rf"\b(?:{joined})" if words else joined)
-        self._by_first: dict[str, list[tuple[Rule, Pattern]]] = {}
+        by_first: dict[str, list[tuple[Rule, str]]] = {}
         for rule in rules:
-            own = rule, Pattern(rule.pattern)
-            for first in sorted({cue.removeprefix("\\")[0] for cue in rule.cues.split("|")}):
-                self._by_first.setdefault(first, []).append(own)
+            cues: dict[str, list[str]] = {}
+            for cue in rule.cues.split("|"):
+                cues.setdefault(cue.removeprefix("\\")[0], []).append(cue)
+            for first, own in cues.items():
+                by_first.setdefault(first, []).append((rule, rule.starting(own)))
+        firsts = f"[{re.escape(''.join(by_first))}]" if by_first else "(?!)"
+        self._first = Pattern(firsts + (r"(?<!\w.)" if words else ""))
+        self._any = {first: Pattern("|".join(own for _, own in rules)) for first, rules in by_first.items()}
+        self._each = {
+            first: [(rule, Pattern(own)) for rule, own in rules] for first, rules in by_first.items()
+        }
 
     def leftmost(self, text: str, start: int, end: int) -> list[Hit]:
         """All matches that begin at the leftmost place between the two, in the table's order."""
-        found = self._any.search(text, start, end)
-        if found is None:
-            return []
-        place = found.start()
-        owns = ((rule, pattern.match(text, place, end)) for rule, pattern in self._by_first[text[place]])
-        return [Hit(rule, place, own.end()) for rule, own in owns if own is not None]
+        for found in self._first.finditer(text, start, end):
+            place = found.start()
+            first = text[place]
+            if self._any[first].match(text, place, end):
+                owns = ((rule, pattern.match(text, place, end)) for rule, pattern in self._each[first])
+                return [Hit(rule, place, own.end()) for rule, own in owns if own is not None]
+        return []
 
 
 def placed(rules: Sequence[Rule], place: Place, *, latin: bool | None = None) -> list[Rule]:

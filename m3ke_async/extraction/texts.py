@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.amounts import amount, amounts
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 
     from m3ke_async.extraction.amounts import Amount
 
-_SIGNS = frozenset("+-/.%√<>=≤≥")
-_RAISED = {"²": "2", "³": "3"}
+#: What a compact text keeps: letters, figures, and signs that stand before something.
+_KEPT = Pattern(r"[^\W_]|[%√∞∪∩∅]|[+\-/.<>=≤≥](?=\S)")
+_RAISED = str.maketrans("²³", "23")
 _NUMBERS = {
     "一": 0,
     "二": 1,
@@ -45,33 +47,34 @@ _NUMBERS |= {
     "最后": -1,
     "首": 0,
 }
-#: The most places at which one option's text is looked for in a reply.
+#: The most places at which an option's text, a place or a number is looked for in a reply.
 _MOST = 64
 _SPLIT = Pattern(r"[0-9.]{2}|[a-z]{2}")
+_LATIN = Pattern("[a-z]{3}")
 #: The longest reply in which what tells an option from the others may stand for it.
 _SHORT = 60
 _ARTICLE = Pattern(r"\A\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
 _PLACE = Pattern(
-    r"(倒数)?第\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
+    r"(倒数第|第)\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
     r"|(最后|首)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
     r"|选项\s?([一二三四1-4])(?!\d)"
-    r"|(?:the\s)?\b(first|second|third|fourth|last|1st|2nd|3rd|4th)"
+)
+_LATIN_PLACE = Pattern(
+    r"()(?:\bthe\s)?\b(first|second|third|fourth|last|1st|2nd|3rd|4th)"
     r"\s(?:option|choice|answer|one|statement)\b(?!:)|\b(final)\s(?:option|one)\b(?!:)"
     r"|(?:\A|\bthe\s|\bis\s|[:：]\s?)(first|second|third|fourth|last|1st|2nd|3rd|4th)(?=\W{0,3}\Z)"
-    r"|\b(?:option|choice|answer)\s(?:number\s|no\.?\s?|#)?(one|two|three|four|[1-4])\b(?![\d.])",
-    re.IGNORECASE,
+    r"|\b(?:option|choice|answer)\s(?:number\s|no\.?\s?|#)?(one|two|three|four|[1-4])\b(?![\d.])"
 )
 
 
-def compact(text: str) -> tuple[str, list[int]]:
-    """The text in small letters without spaces and punctuation, and where each character stood."""
-    kept: list[str] = []
-    places: list[int] = []
-    for place, char in enumerate(text):
-        if char.isalnum() or char in "%√∞∪∩∅" or (char in _SIGNS and text[place + 1 : place + 2].strip()):
-            kept.append(_RAISED.get(char) or char.lower()[:1])
-            places.append(place)
-    return "".join(kept), places
+def compact(text: str) -> str:
+    """The text in small letters without spaces and punctuation."""
+    return "".join(_KEPT.findall(text)).translate(_RAISED).lower()
+
+
+def _places(text: str) -> list[int]:
+    """Where each character of the compact text stood."""
+    return [kept.start() for kept in _KEPT.finditer(text)]
 
 
 _TOKEN = Pattern(r"\d+(?:\.\d+)?|[a-z]+|[^\W\da-z_]")
@@ -88,23 +91,28 @@ class OptionTexts:
     """The options' texts, made ready to be found in replies.
 
     Attributes:
-        question: the question's compact text.
         asked: the question's text in small letters.
         plain: each option's text in small letters.
         dense: compact text by letter; options that are equal or empty are left out.
-        stems: by letter, the number or word that alone tells an option from the others, where all
-            else is the same in all of them.
     """
 
     def __init__(self, options: Mapping[str, str], question: str = "") -> None:
-        self.question = compact(question)[0]
         self.asked = question.lower()
         self.plain = {letter: text.lower() for letter, text in options.items()}
-        dense = {letter: compact(_ARTICLE.sub("", text, count=1))[0] for letter, text in options.items()}
+        dense = {letter: compact(_ARTICLE.sub("", text, count=1)) for letter, text in options.items()}
         texts = list(dense.values())
         self.dense = {letter: text for letter, text in dense.items() if text and texts.count(text) == 1}
         self._doubled = {text: text for text in texts if text and texts.count(text) > 1}
-        self.stems = _stems(self.dense) if len(self.dense) == len(options) else {}
+
+    @cached_property
+    def question(self) -> str:
+        """The question's compact text."""
+        return compact(self.asked)
+
+    @cached_property
+    def stems(self) -> dict[str, str]:
+        """By letter, the number or word that alone tells an option from the others."""
+        return _stems(self.dense) if len(self.dense) == len(self.plain) else {}
 
     def find(
         self, text: str, letters: Sequence[Mention], *, texts: bool = True, places: bool = True
@@ -115,21 +123,19 @@ class OptionTexts:
             self._claim_texts(text, claims)
             if len(claims.found) == len(letters) and self._amounts:
                 self._claim_amounts(text, claims)
-        for place in _PLACE.finditer(text) if places else ():
-            if place[0] in self.asked:
-                continue
-            number = next(group for group in place.groups()[1:] if group)
-            index = _NUMBERS[number.lower()]
-            claims.claim(*place.span(), LETTERS[-1 - index if place[1] else index])
+        if places:
+            self._claim_places(text.lower(), claims)
         apart = [mention for mention in claims.found if not self.is_repeated(text, mention)]
         return joined(text, sorted(apart if len(apart) > len(letters) else claims.found))
 
     def _claim_texts(self, text: str, claims: _Claims) -> None:
-        dense, places = compact(text)
-        for needles in ({**self.dense, **self._doubled}, self.stems if len(text) < _SHORT else {}):
-            stems = needles is self.stems
+        dense = compact(text)
+        places: list[int] = []
+        for stems in (False, True) if len(text) < _SHORT else (False,):
+            needles = self.stems if stems else {**self.dense, **self._doubled}
             for letter, needle in sorted(needles.items(), key=lambda item: -len(item[1])):
                 at = dense.find(needle)
+                places = places or (_places(text) if at >= 0 else [])
                 for _ in range(_MOST):
                     if at < 0:
                         break
@@ -137,6 +143,14 @@ class OptionTexts:
                     if not (stems and needle.isdigit() and self._is_of_else(dense[end : end + 1])):
                         claims.claim(places[at], places[end - 1] + 1, letter)
                     at = dense.find(needle, at + len(needle))
+
+    def _claim_places(self, text: str, claims: _Claims) -> None:
+        for pattern in (_PLACE, _LATIN_PLACE) if _LATIN.search(text) else (_PLACE,):
+            for place in islice(pattern.finditer(text), _MOST):
+                if place[0] not in self.asked:
+                    index = _NUMBERS[next(group for group in place.groups()[1:] if group)]
+                    backwards = place[1] and place[1][0] == "倒"
+                    claims.claim(*place.span(), LETTERS[-1 - index if backwards else index])
 
     @cached_property
     def _amounts(self) -> dict[str, Amount]:
@@ -147,7 +161,7 @@ class OptionTexts:
 
     def _claim_amounts(self, text: str, claims: _Claims) -> None:
         by_value = {own.value: letter for letter, own in self._amounts.items()}
-        for found in amounts(text.lower()):
+        for found in islice(amounts(text.lower()), _MOST):
             letter = by_value.get(found.value)
             if letter is None:
                 continue
@@ -167,8 +181,8 @@ class OptionTexts:
     def is_repeated(self, text: str, mention: Mention) -> bool:
         """Whether the question holds it with the words beside it, so that the reply only repeats them."""
         around = (
-            compact(text[max(0, mention.start - 4) : mention.end])[0],
-            compact(text[mention.start : mention.end + 4])[0],
+            compact(text[max(0, mention.start - 4) : mention.end]),
+            compact(text[mention.start : mention.end + 4]),
         )
         own = len(self.dense.get(mention.letters, ""))
         return self.is_asked(mention) and any(len(said) > own and said in self.question for said in around)
@@ -240,7 +254,7 @@ def _apart(text: str, start: int, end: int) -> bool:
         if before in ".-/" and text[start - 2 : start - 1].isdigit():
             return False
     if last.isascii() and last.isalnum() and after:
-        if after in _RAISED or after == "^":
+        if after in {"²", "³"} or after == "^":
             return False
         if after.isascii() and after.isalnum():
             return after == "s" and last.isalpha() and not text[end + 1 : end + 2].isalnum()

@@ -19,6 +19,8 @@ def ledger_lines(ledger: Ledger, price: Price | None) -> Iterator[str]:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in ledger.retries.most_common())
         waited, wasted = duration(ledger.seconds_waited), f"{ledger.wasted_tokens:,}"
         yield f"Without a reply: {kinds}; {waited} waited, about {wasted} prompt tokens wasted"
+    if ledger.resent:
+        yield f"Kept connections that had ended: {ledger.resent:,}; their requests took fresh ones at once"
     if ledger.unreported:
         yield f"Tokens are unknown for {ledger.unreported:,} replies, whose prompts are estimated"
     if price is not None:

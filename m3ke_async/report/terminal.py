@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from m3ke_async.diagnostics import Diagnostics, Served
     from m3ke_async.published import PublishedRow, PublishedTable
+    from m3ke_async.repeats import Repeats
     from m3ke_async.score import Scores
     from m3ke_async.statistics import Average, Averages, Counts, GroupScore
 
@@ -95,6 +96,7 @@ def _facts(scores: Scores) -> list[str]:
         found, p = total.evenness.chi_square, chance(total.evenness.p)
         lines.append(f"Against a quarter each: chi-square {found:.1f} on 3 degrees of freedom, p {p}")
     lines += _lengths(scores.diagnostics)
+    lines += _repeated(scores.repeats)
     if usage.prompt_tokens is not None or usage.completion_tokens is not None:
         cached = "" if usage.cached_share is None else f" ({100 * usage.cached_share:.0f} % cached)"
         lines.append(
@@ -117,6 +119,28 @@ def _lengths(found: Diagnostics | None) -> list[str]:
                 f"The {name} option is chosen in {percent(picks.share)} of {picks.n:,} questions"
                 f" that have one, 95 % {ranged(picks.interval)}{right}"
             )
+    return lines
+
+
+def _repeated(found: Repeats | None) -> list[str]:
+    """What asking more than once tells."""
+    if found is None or not found.questions:
+        return []
+    orders = f" in {found.rotations} orders of the options" if found.rotations > 1 else ""
+    same = f"the same option every time in {percent(found.consistency)} of {found.questions:,} questions"
+    most = f"{percent(found.agreement)} of the asks as most of their question"
+    lines = [f"Asked {found.asks} times each{orders}, counted by majority: {same}, {most}"]
+    if found.labelled:
+        name = " (CircularEval)" if found.rotations > 1 else ""
+        lines.append(
+            f"Right every time{name}: {percent(found.accuracy_always)},"
+            f" 95 % {ranged(found.interval_always)}; right in a single ask: {percent(found.accuracy_of_one)}"
+        )
+    if found.rotations > 1:
+        shown = ", ".join(f"{letter} {n:,}" for letter, n in found.shown.items())
+        spread = found.evenness
+        test = f"; chi-square {spread.chi_square:.1f}, p {chance(spread.p)}" if spread else ""
+        lines.append(f"Places chosen, each option having stood once in each: {shown}{test}")
     return lines
 
 

@@ -70,7 +70,7 @@ def _reply(
         reasoning=next(filter(None, reasoning), None),
         finish_reason=finish,
         refusal=refusal,
-        usage=usage_in(answer),
+        usage=usage_in(answer, profile.usage),
         model=string(answer.get("model")),
         fingerprint=string(answer.get("system_fingerprint")),
     )

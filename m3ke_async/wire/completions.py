@@ -43,7 +43,7 @@ def parse(raw: bytes, profile: Profile) -> Reply | None:
     return Reply(
         text=text,
         finish_reason=finish,
-        usage=usage_in(answer),
+        usage=usage_in(answer, profile.usage),
         model=string(answer.get("model")),
         fingerprint=string(answer.get("system_fingerprint")),
     )

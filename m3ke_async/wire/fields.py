@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from m3ke_async.error_body import find_error, load_json
+from m3ke_async.profile import UsageFields
 from m3ke_async.request import Usage
 
 #: More tokens than this are a mistake of the server, and unknown.
 _MOST_TOKENS = 1 << 32
+
+_USUAL = UsageFields()
 
 
 def answer_in(raw: bytes) -> dict[str, Any] | None:
@@ -36,19 +39,29 @@ def count(table: Any, name: str) -> int | None:
     return value if known else None
 
 
-def usage_in(answer: Any) -> Usage:
-    """Tokens by the `usage` of an answer in OpenAI's form."""
+def usage_in(answer: Any, own: UsageFields = _USUAL) -> Usage:
+    """Tokens by the `usage` of an answer in OpenAI's form, and by fields of the provider's own."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     if not isinstance(usage, dict):
         return Usage()
-    prompt, completion = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-    reasoning = count(completion, "reasoning_tokens")
     return Usage(
         prompt_tokens=count(usage, "prompt_tokens"),
         completion_tokens=count(usage, "completion_tokens"),
-        cached_tokens=count(prompt, "cached_tokens"),
-        reasoning_tokens=count(usage, "reasoning_tokens") if reasoning is None else reasoning,
+        cached_tokens=_first(usage, *own.cached, "prompt_tokens_details.cached_tokens"),
+        reasoning_tokens=_first(usage, *own.reasoning, "completion_tokens_details.reasoning_tokens"),
     )
+
+
+def _first(usage: dict[str, Any], *paths: str) -> int | None:
+    """The first number of tokens that is there; the dots of a path lead into tables."""
+    for path in paths:
+        *outer, name = path.split(".")
+        table: Any = usage
+        for step in outer:
+            table = table.get(step) if isinstance(table, dict) else None
+        if (found := count(table, name)) is not None:
+            return found
+    return None
 
 
 def usage_of(raw: bytes) -> Usage:

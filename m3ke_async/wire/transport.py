@@ -6,8 +6,7 @@ it adds 0.4 ms of processor time to each of them (docs/performance.md).
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import aiohttp
@@ -18,13 +17,16 @@ from m3ke_async.wire.connector import is_socks, make_connector, proxy_for
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
-    from types import TracebackType
+    from types import SimpleNamespace, TracebackType
 
     from m3ke_async.address import Address
     from m3ke_async.providers import Profile
 
 #: A chat reply is some kB; more than this is no reply to a question.
 MAX_BODY = 16 * 1024 * 1024
+
+#: How a connection shows that it ended, when something is sent or awaited.
+_ENDED = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, aiohttp.ClientConnectionResetError)
 
 
 class BodyTooLargeError(M3keError):
@@ -33,11 +35,16 @@ class BodyTooLargeError(M3keError):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole answer: status, headers by lower-case name, body."""
+    """A whole answer: status, headers by lower-case name, body.
+
+    Attributes:
+        resent: whether a kept connection turned out to have ended, and a fresh one was taken.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    resent: bool = False
 
     @property
     def is_success(self) -> bool:
@@ -45,8 +52,23 @@ class Response:
         return 200 <= self.status < 300
 
 
+@dataclass(slots=True)
+class _Sending:
+    """One request on its way: whether its connection had been used before, and not a byte came back."""
+
+    kept: bool = False
+
+
+async def _on_reuse(session: aiohttp.ClientSession, context: SimpleNamespace, params: object) -> None:
+    if isinstance(context.trace_request_ctx, _Sending):
+        context.trace_request_ctx.kept = True
+
+
 class Transport:
-    """Posts bodies to one endpoint. It neither retries nor follows redirects.
+    """Posts bodies to one endpoint. It does not follow redirects, and sends nothing again but for one case.
+
+    Where a kept connection ends before a byte of the answer, the server has closed it, and hardly ever read
+    the request: a fresh connection takes it, once.
 
     Args:
         address: where to post.
@@ -81,6 +103,8 @@ class Transport:
             headers[profile.key_header] = f"{profile.key_prefix}{key}"
         self._ask, self._look = address.ask, address.look
         proxy = proxy_for(address)
+        trace = aiohttp.TraceConfig()
+        trace.on_connection_reuseconn.append(_on_reuse)
         self._kept, self._fresh = (
             aiohttp.ClientSession(
                 headers=headers,
@@ -88,6 +112,7 @@ class Transport:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, connect=connect_timeout),
                 proxy=None if is_socks(proxy) else proxy,
+                trace_configs=[trace] if "keepalive_timeout" in how else None,
             )
             for how in ({"keepalive_timeout": 75.0}, {"force_close": True})
         )
@@ -104,20 +129,33 @@ class Transport:
             aiohttp.ClientError, OSError, TimeoutError: no whole answer came.
             BodyTooLargeError: the answer is larger than `MAX_BODY`.
         """
-        if not fresh:
-            # A kept connection that was closed meanwhile takes no byte: nothing was asked yet.
-            with suppress(aiohttp.ClientConnectionResetError):
-                return await self._request(self._kept, "POST", self._ask, body)
-        return await self._request(self._fresh, "POST", self._ask, body)
+        if fresh:
+            return await self._request(self._fresh, "POST", self._ask, body)
+        sending = _Sending()
+        try:
+            return await self._request(self._kept, "POST", self._ask, body, sending)
+        except _ENDED:
+            if not sending.kept:
+                raise
+        return replace(await self._request(self._fresh, "POST", self._ask, body), resent=True)
 
     async def models(self) -> Response:
         """The server's list of models; raises as `ask` does."""
         return await self._request(self._kept, "GET", self._look, None)
 
     async def _request(
-        self, session: aiohttp.ClientSession, method: str, url: str, body: bytes | None
+        self,
+        session: aiohttp.ClientSession,
+        method: str,
+        url: str,
+        body: bytes | None,
+        sending: _Sending | None = None,
     ) -> Response:
-        async with session.request(method, url, data=body, allow_redirects=False) as response:
+        sending = sending or _Sending()
+        async with session.request(
+            method, url, data=body, allow_redirects=False, trace_request_ctx=sending
+        ) as response:
+            sending.kept = False
             content = response.content
             received = await content.readany()
             while not content.at_eof():
