@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from m3ke_async.serve import LocalServer
+    from m3ke_async.serving.llamacpp import LocalServer
     from m3ke_async.settings import RunSettings
     from m3ke_async.target import Target
 
@@ -51,11 +51,11 @@ async def connect(
     upper = settings.concurrency or target.profile.concurrency or AUTO_CONCURRENCY
     server: LocalServer | None = None
     if target.local is not None:
-        from m3ke_async.serve import LocalServer
+        from m3ke_async.serving.llamacpp import LocalServer
 
         server = await stack.enter_async_context(LocalServer(target.local, log=log))
         addresses = (target.address(server.base_url),)
-        upper = settings.concurrency or server.slots
+        upper = settings.concurrency or server.slots or upper
     tls = trusted(settings.ca_file)
     lower = upper if settings.concurrency or target.local is not None else 1
     _allow_sockets((2 * upper + 16) * len(addresses))

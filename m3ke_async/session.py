@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from m3ke_async.progress import Display
     from m3ke_async.rules import Kind
     from m3ke_async.rundir import RunDir
-    from m3ke_async.serve import LocalServer
+    from m3ke_async.serving.llamacpp import LocalServer
     from m3ke_async.store import ReplyStore
     from m3ke_async.suite import Task
     from m3ke_async.tally import Price

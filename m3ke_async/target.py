@@ -62,7 +62,7 @@ class Target:
         Several addresses serve one model, so that one of them stands for all.
         """
         if self.local is not None:
-            from m3ke_async.serve import identity
+            from m3ke_async.serving.llamacpp import identity
 
             return (identity(self.local.name, self.local.sha256),)
         return tuple(sorted(address.public for address in self.addresses))

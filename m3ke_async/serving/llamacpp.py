@@ -9,12 +9,8 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -22,8 +18,9 @@ from typing import TYPE_CHECKING, Self
 import httpx
 
 from m3ke_async.errors import StoppedError, UsageError
+from m3ke_async.serving.child import check_port, ending, log_lines, spawn, stop
+from m3ke_async.serving.machine import cores
 from m3ke_async.text import one_line
-from m3ke_async.verified import writing
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -38,12 +35,8 @@ CONTEXT = 2048
 #: examples: on 2 cores, 8 tasks on 4 slots took 5.6 CPU-seconds a five-shot question instead of 9.1.
 CACHE_MIB = 512
 _CHILD = Path(__file__).with_name("llamacpp_child.py")
-_ILLEGAL_INSTRUCTION = {-signal.Signals.SIGILL, 0xC000001D}  # POSIX, Windows
-_KILLED = -9
 #: Seconds to end by itself.
 _GRACE = 5
-#: Bytes of the log that are read for a message.
-_TAIL = 20_000
 #: Time and level at the start of llama.cpp's lines.
 _STAMP = re.compile(r"^[\d.]+ [A-Z]\s+")
 
@@ -57,6 +50,7 @@ class Settings:
     slots: int
     context: int
     threads: int
+    port: int
     cache_mib: int
 
 
@@ -76,18 +70,6 @@ def _version() -> str:
         raise UsageError("the local server is not installed: pip install 'm3ke-async[local]'") from error
 
 
-def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """The cores that this process may use; a container's quota counts, which the system's count ignores."""
-    try:
-        mine = len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS, Windows
-        mine = os.cpu_count() or 1
-    with suppress(OSError, ValueError):  # absent, or "max 100000"
-        time, period = quota.read_text("ascii").split()
-        mine = min(mine, round(int(time) / int(period)))
-    return max(mine, 1)
-
-
 class LocalServer:
     """An asynchronous context manager: the server lives inside it.
 
@@ -102,18 +84,21 @@ class LocalServer:
         *,
         log: Path,
         slots: int = SLOTS,
+        context: int = CONTEXT,
         threads: int | None = None,
+        port: int = 0,
         start_timeout: float = 300,
         command: tuple[str, ...] = (sys.executable, "-P", str(_CHILD)),
     ) -> None:
         self.base_url = ""
-        self.slots = slots
+        self.slots: int | None = slots
         self._settings = Settings(
             model=str(model.path),
             name=model.name,
             slots=slots,
-            context=CONTEXT,
+            context=context,
             threads=threads or cores(),
+            port=port,
             cache_mib=CACHE_MIB,
         )
         self._log = log
@@ -129,13 +114,17 @@ class LocalServer:
                 old, or it does not answer in time.
         """
         _version()
-        self._process = process = await self._spawn()
+        if self._settings.port:
+            check_port(self._settings.port)
+        self._process = process = await spawn(
+            (*self._command, json.dumps(asdict(self._settings))), self._log, answers=True
+        )
         try:
             async with asyncio.timeout(self._start_timeout):
                 self.base_url = f"{await self._address(process)}/v1"
                 await self._check()
         except BaseException as error:
-            await _stop(process)
+            await stop(process, _GRACE)
             if isinstance(error, TimeoutError):
                 raise UsageError(
                     self._problem(f"did not start in {self._start_timeout:g} seconds")
@@ -152,35 +141,21 @@ class LocalServer:
         trace: TracebackType | None,
     ) -> None:
         if self._process is not None:
-            await _stop(self._process)
+            await stop(self._process, _GRACE)
 
     async def ended(self) -> StoppedError:
         """Wait until the server, once started, ends on its own; returns the error to raise."""
         if self._process is None:
             raise RuntimeError("the server was not started")
-        return StoppedError(self._problem(_ending(await self._process.wait())))
-
-    async def _spawn(self) -> asyncio.subprocess.Process:
-        with writing(self._log), self._log.open("wb") as log:
-            return await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                # Ctrl-C in a terminal reaches every process of its group: this one has to live
-                # until the requests in flight are answered.
-                start_new_session=True,
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-            )
+        return StoppedError(self._problem(ending(await self._process.wait())))
 
     async def _address(self, process: asyncio.subprocess.Process) -> str:
         """The address that the child answers with."""
-        if process.stdin is None or process.stdout is None:
-            raise RuntimeError("the child has no pipes")
-        process.stdin.write(json.dumps(asdict(self._settings)).encode() + b"\n")
+        if process.stdout is None:
+            raise RuntimeError("the child has no pipe")
         line = await process.stdout.readline()
         if not line:
-            raise UsageError(self._problem(_ending(await process.wait())))
+            raise UsageError(self._problem(ending(await process.wait())))
         answer: dict[str, str] = json.loads(line)
         if "error" in answer:
             raise UsageError(self._problem(f"cannot load {self._settings.model} ({answer['error']})", 0))
@@ -197,33 +172,6 @@ class LocalServer:
 
     def _problem(self, what: str, line: int = -1) -> str:
         """A message with one line of the log: after a failed load the first is the cause, else the last."""
-        text = self._log.read_bytes()[-_TAIL:].decode("utf-8", "replace")
-        lines = [_STAMP.sub("", found) for found in text.splitlines() if found.strip()]
+        lines = [_STAMP.sub("", found) for found in log_lines(self._log)]
         words = one_line(lines[line]) if lines else "it printed nothing"
         return f"the local server {one_line(what)}: {words} (log: {self._log})"
-
-
-def _ending(status: int) -> str:
-    if status in _ILLEGAL_INSTRUCTION:
-        return (
-            "was stopped by this CPU, which lacks AVX2 and so cannot run it; "
-            "ask a server elsewhere: custom/NAME --base-url URL"
-        )
-    if status == _KILLED:
-        return "was killed by the system, most often for want of memory; take a smaller model or free some"
-    return f"ended with status {status}"
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    """Close the child's input, which ends it; kill it where that is not enough."""
-    try:
-        if process.stdin is not None:
-            process.stdin.close()
-        async with asyncio.timeout(_GRACE):
-            await process.wait()
-    except TimeoutError:
-        pass
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()

@@ -1,8 +1,8 @@
 """The process that llama.cpp's server runs in: it ends with its parent, whatever ends that.
 
-It reads one line of JSON from standard input (`Settings` of serve.py), answers one line of
-JSON on standard output, {"url": ...} or {"error": ...}, and ends when its input closes, which
-the operating system does for it when the parent is killed. A process of its own, since the
+Its argument is JSON (`Settings` of llamacpp.py). It answers one line of JSON on standard
+output, {"url": ...} or {"error": ...}, and ends when its input closes, which the operating
+system does for it when the parent is killed. A process of its own, since the
 library holds the interpreter while it loads, and a CPU that lacks an instruction kills it.
 Everything that the library prints goes to standard error, which the parent sends to a file.
 """
@@ -19,7 +19,7 @@ def main() -> None:
     """Serve until standard input closes."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answer:
         os.dup2(2, 1)  # the library writes to descriptor 1 as it likes
-        settings = json.loads(sys.stdin.buffer.readline())
+        settings = json.loads(sys.argv[1])
         # Before the library loads: threads that spin while they wait starve one another on busy cores.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         try:
@@ -43,7 +43,7 @@ def _start(settings: dict[str, Any]) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = settings["model"]
     params.model_alias = {settings["name"]}
-    params.hostnames, params.port = ["127.0.0.1"], 0
+    params.hostnames, params.port = ["127.0.0.1"], settings["port"]
     params.n_parallel = settings["slots"]
     params.n_ctx = settings["slots"] * settings["context"]
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]

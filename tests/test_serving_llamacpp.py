@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from m3ke_async import serve
 from m3ke_async.errors import StoppedError, UsageError
 from m3ke_async.models import LocalModel, resolve_model
-from m3ke_async.serve import LocalServer, cores, identity
+from m3ke_async.serving import llamacpp
+from m3ke_async.serving.llamacpp import LocalServer, identity
 
 ROOT = Path(__file__).resolve().parents[1]
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and sessions are POSIX")
@@ -75,7 +75,7 @@ PARENT = """
 import asyncio, sys
 from pathlib import Path
 from m3ke_async.models import LocalModel
-from m3ke_async.serve import LocalServer
+from m3ke_async.serving.llamacpp import LocalServer
 
 async def main():
     model = LocalModel(Path(sys.argv[1]), "model", "0" * 64)
@@ -254,7 +254,7 @@ def child(code: str) -> tuple[str, ...]:
 @POSIX
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(
-    ("name", "message"), [("SIGILL", "this CPU, which lacks AVX2"), ("SIGKILL", "want of memory")]
+    ("name", "message"), [("SIGILL", "this CPU, which lacks an instruction"), ("SIGKILL", "want of memory")]
 )
 async def test_a_signal_is_put_in_words(log: Path, name: str, message: str) -> None:
     command = child(f"import os, signal; os.kill(os.getpid(), signal.{name})")
@@ -265,7 +265,7 @@ async def test_a_signal_is_put_in_words(log: Path, name: str, message: str) -> N
 
 @pytest.mark.usefixtures("library")
 async def test_a_child_that_never_answers_is_given_up(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve, "_GRACE", 0.05)  # nor does it end by itself
+    monkeypatch.setattr(llamacpp, "_GRACE", 0.05)  # nor does it end by itself
     command = child("import time; time.sleep(600)")
     with pytest.raises(UsageError, match=r"did not start in 0\.2 seconds"):
         async with LocalServer(model(), log=log, command=command, start_timeout=0.2):
@@ -279,7 +279,6 @@ async def test_an_address_where_nobody_answers_is_given_up(log: Path) -> None:
         port = free.getsockname()[1]
     command = child(f"""
         import sys
-        sys.stdin.readline()
         print('{{"url": "http://127.0.0.1:{port}"}}', flush=True)
         sys.stdin.read()
     """)
@@ -311,17 +310,6 @@ async def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(UsageError, match="is not installed"):
         async with LocalServer(model(), log=log):
             pass
-
-
-@pytest.mark.parametrize(
-    ("quota", "at_most"),
-    [("100000 100000", 1), ("30000 100000", 1), ("max 100000", 1 << 16), (None, 1 << 16)],
-)
-def test_threads_are_the_cores_that_may_be_used(tmp_path: Path, quota: str | None, at_most: int) -> None:
-    file = tmp_path / "cpu.max"
-    if quota is not None:
-        file.write_text(quota)
-    assert cores(file) == min(cores(tmp_path / "absent"), at_most) >= 1
 
 
 @pytest.fixture(scope="module")
