@@ -108,7 +108,7 @@ async def check(evaluation: Evaluation, target: Target, log: Path, display: Disp
     item = next(item for task in evaluation.suite.tasks for item in evaluation.items(task))
     async with AsyncExitStack() as stack:
         rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
-        endpoints, _ = await connect(evaluation.settings, target, log=log, rng=rng, stack=stack)
+        endpoints, _ = await connect(evaluation, target, display, log=log, rng=rng, stack=stack)
         look = await preflight(endpoints, target, display)
         return tuple(
             [

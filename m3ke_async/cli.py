@@ -53,6 +53,8 @@ def main(arguments: list[str] | None = None) -> None:
         _say(f"m3ke: {interrupted(arguments)}", sys.stderr)
         code = ExitCode.INTERRUPTED
     except M3keError as error:
+        for note in getattr(error, "__notes__", ()):
+            _show_note(note)
         _fail(str(error))
         code = error.exit_code
     except BrokenPipeError:  # the reader of our output is gone
@@ -79,6 +81,12 @@ def _fail(message: str) -> None:
     from m3ke_async.text import printable
 
     _say(f"m3ke: {printable(' '.join(message.split()))}", cast("TextIO", Forgiving(sys.stderr)))
+
+
+def _show_note(note: str) -> None:
+    from m3ke_async.text import printable
+
+    _say(f"  | {printable(note)}", sys.stderr)
 
 
 def _say(line: str, stream: TextIO) -> None:
@@ -137,6 +145,9 @@ _RUN_OPTIONS = (
     ),
     click.option("--api-key-env", metavar="VAR", help="Environment variable that holds the key."),
     click.option("--ca-file", metavar="FILE", help="Certificates to trust beside the system's, in PEM form."),
+    click.option(
+        "--serve", is_flag=True, default=None, help="Start the provider's server here, for this run."
+    ),
     click.option(
         "--data", metavar="PATH", help="Folder or zip of a suite, or `sample`.  [default: the fetched M3KE]"
     ),
@@ -473,6 +484,56 @@ def providers(name: str | None, *, as_json: bool) -> None:
         _print_json([profile_json(profile) for profile in profiles])
         return
     _print_lines(profile_lines(profiles[0]) if name else table_lines(profiles))
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("model")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "vllm", "sglang", "transformers", "tgi", "llama.cpp"]),
+    default="auto",
+    show_default=True,
+    help="What serves it.",
+)
+@click.option(
+    "--port", type=click.IntRange(1, 65535), metavar="N", help="Where it listens.  [default: the engine's]"
+)
+@click.option("--data", metavar="PATH", help="The suite that will be asked, for the length of its prompts.")
+@click.option("--shots", type=int, default=5, show_default=True, metavar="N", help="Examples at most.")
+@click.option("--max-tokens", type=int, metavar="N", help="Tokens of a reply at most.  [default: 64]")
+@click.option("--dry-run", is_flag=True, help="Print the command and why it is so, and start nothing.")
+def serve(
+    model: str,
+    arguments: tuple[str, ...],
+    engine: str,
+    *,
+    port: int | None,
+    data: str | None,
+    shots: int,
+    max_tokens: int | None,
+    dry_run: bool,
+) -> None:
+    """Serve MODEL on this machine until Ctrl-C: a hub id, a folder, or a GGUF file.
+
+    ARGUMENTS after -- go to the engine as they are, such as `-- --trust-remote-code`.
+    """
+    from m3ke_async.loop import run_loop
+    from m3ke_async.places import default_suite_path
+    from m3ke_async.progress import make_display
+    from m3ke_async.run import find_suite
+    from m3ke_async.serving.command import demand_for
+    from m3ke_async.serving.command import serve as serve_until_stopped
+    from m3ke_async.serving.hosted import find_hosted
+
+    display = make_display(quiet=False)
+    suite = find_suite(data) if data is not None or default_suite_path() is not None else None
+    demand = demand_for(suite, {"shots": shots, "max_tokens": max_tokens})
+    hosted = find_hosted(engine, model, display, extra=arguments, fetch=not dry_run)
+    if dry_run:
+        _print_lines(hosted.preview(demand, port or hosted.port))
+        return
+    run_loop(serve_until_stopped(hosted, demand, port, display, lambda line: _print_lines([line])))
 
 
 # -- printing --------------------------------------------------------------------------

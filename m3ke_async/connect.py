@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from m3ke_async.serving.llamacpp import LocalServer
-    from m3ke_async.settings import RunSettings
+    from m3ke_async.evaluation import Evaluation
+    from m3ke_async.progress import Display
+    from m3ke_async.serving.child import Server
     from m3ke_async.target import Target
 
 #: Seconds to open a connection: long, since hundreds may be opened at once.
@@ -30,34 +31,36 @@ _HOSTED_START, _OWN_START = 16, 256
 
 
 async def connect(
-    settings: RunSettings, target: Target, *, log: Path, rng: Random, stack: AsyncExitStack
-) -> tuple[tuple[Endpoint, ...], LocalServer | None]:
+    evaluation: Evaluation, target: Target, display: Display, *, log: Path, rng: Random, stack: AsyncExitStack
+) -> tuple[tuple[Endpoint, ...], Server | None]:
     """Open what a run needs to ask; the stack closes it.
 
     Args:
-        settings: concurrency and pace.
-        target: who is asked; a local model is served from here on.
-        log: where a local server writes.
+        evaluation: its settings give concurrency and pace, its longest prompt what a server must hold.
+        target: who is asked; a model that m3ke serves itself is served from here on.
+        display: where to say how a server loads.
+        log: where such a server writes.
         rng: spreads requests.
-        stack: owns the sessions and the local server.
+        stack: owns the sessions and the server.
 
     Returns:
-        The endpoints, and the local server where one was started.
+        The endpoints, and the server where one was started.
 
     Raises:
-        UsageError: the local server does not start, or a proxy or a certificate cannot be used.
+        UsageError: the server does not start, or a proxy or a certificate cannot be used.
     """
-    addresses = target.addresses
+    settings, addresses = evaluation.settings, target.addresses
     upper = settings.concurrency or target.profile.concurrency or AUTO_CONCURRENCY
-    server: LocalServer | None = None
-    if target.local is not None:
-        from m3ke_async.serving.llamacpp import LocalServer
+    server: Server | None = None
+    if target.hosted is not None:
+        from m3ke_async.serving.hosted import demand_of
 
-        server = await stack.enter_async_context(LocalServer(target.local, log=log))
+        server = target.hosted.server(demand_of(evaluation), log=log, say=display.say)
+        await stack.enter_async_context(server)
         addresses = (target.address(server.base_url),)
         upper = settings.concurrency or server.slots or upper
     tls = trusted(settings.ca_file)
-    lower = upper if settings.concurrency or target.local is not None else 1
+    lower = upper if settings.concurrency or (server and server.slots) else 1
     _allow_sockets((2 * upper + 16) * len(addresses))
     endpoints = []
     for address in addresses:

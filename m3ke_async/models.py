@@ -80,6 +80,11 @@ class CatalogueModel:
     sha256: str
     sources: tuple[HubFile | tuple[Wheel, ...], ...]
 
+    @property
+    def path(self) -> Path:
+        """Where it is kept."""
+        return _models_dir() / f"{self.name}.gguf"
+
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
@@ -151,7 +156,7 @@ def _models_dir() -> Path:
 def _from_catalogue(
     model: CatalogueModel, progress: Progress, say: Callable[[str], None], pip: Pip | None
 ) -> LocalModel:
-    target = _models_dir() / f"{model.name}.gguf"
+    target = model.path
     found = LocalModel(target, model.name, model.sha256)
     if has_file(target, sha256=model.sha256, size=model.size):
         return found

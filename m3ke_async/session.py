@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from m3ke_async.progress import Display
     from m3ke_async.rules import Kind
     from m3ke_async.rundir import RunDir
-    from m3ke_async.serving.llamacpp import LocalServer
+    from m3ke_async.serving.child import Server
     from m3ke_async.store import ReplyStore
     from m3ke_async.suite import Task
     from m3ke_async.tally import Price
@@ -99,15 +99,16 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
 
     evaluation, target, tally, display = session.evaluation, session.target, session.tally, session.display
     settings = evaluation.settings
-    if session.earlier and session.was_complete and not _owes(session, store):
-        tally.stored = tally.total
-        tally.dropped_shots = session.earlier["counts"].get("dropped_shots", 0)
-        return
+    if session.was_complete or target.hosted is not None:  # a server takes long to load
+        seen = Tally(total=tally.total)
+        if not _owes(session, store, seen):
+            tally.total, tally.stored, tally.dropped_shots = seen.total, seen.stored, seen.dropped_shots
+            return
     recent = Recent(lambda ask, reply: choose(ask.question, reply, settings.policy).outcome)
     rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
     async with AsyncExitStack() as stack:
         endpoints, server = await connect(
-            settings, target, log=session.directory.path / "server.log", rng=rng, stack=stack
+            evaluation, target, display, log=session.directory.path / "server.log", rng=rng, stack=stack
         )
         look = await preflight(endpoints, target, display)
         if look.ending is not None:
@@ -160,17 +161,17 @@ async def _run(
             await engine.run()
 
 
-def _owes(session: Session, store: ReplyStore) -> bool:
-    """Whether any question is to be asked."""
+def _owes(session: Session, store: ReplyStore, tally: Tally) -> bool:
+    """Whether any question is to be asked; where none is, all are counted."""
     evaluation = session.evaluation
     return any(
         ask is not None
         for task in evaluation.suite.tasks
-        for ask in _owed(evaluation, task, store, Tally(), session.since)
+        for ask in _owed(evaluation, task, store, tally, session.since)
     )
 
 
-async def _stop_with(server: LocalServer, engine: Engine) -> None:
+async def _stop_with(server: Server, engine: Engine) -> None:
     """Stop the run when its server ends by itself."""
     engine.stop(await server.ended())
 

@@ -44,6 +44,7 @@ class RunOptions(TypedDict, total=False):
     protocol: str
     api_key_env: str
     ca_file: str
+    serve: bool
     data: str
     split: str
     shots: int
@@ -85,6 +86,7 @@ class RunSettings:
         protocol: how it is asked, one of `wire.protocols.PROTOCOLS`; the provider's own where none is given.
         api_key_env: name of the environment variable that holds the key.
         ca_file: PEM file of certificates to trust beside the system's.
+        serve: start the server for this run; the provider names the engine.
         data: folder or zip of a suite, or `sample`; the fetched M3KE where none is given.
         split: `dev` (labelled) or `test`.
         shots: examples before each question, 0 to 5.
@@ -117,6 +119,7 @@ class RunSettings:
     protocol: str | None = None
     api_key_env: str | None = None
     ca_file: str | None = None
+    serve: bool = False
     data: str | None = None
     split: Split = Split.DEV
     shots: int = 0
@@ -339,6 +342,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "protocol": _word([*PROTOCOLS]),
     "api_key_env": _variable,
     "ca_file": _path,
+    "serve": _flag,
     "data": _text,
     "split": _one_of(Split),
     "shots": _integer(0, 5),

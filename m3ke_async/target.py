@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from m3ke_async.address import parse_address
@@ -17,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from m3ke_async.address import Address
-    from m3ke_async.models import LocalModel
     from m3ke_async.progress import Display
     from m3ke_async.providers import Profile
+    from m3ke_async.serving.hosted import Hosted
     from m3ke_async.settings import RunSettings
     from m3ke_async.wire.protocol import Protocol
 
@@ -40,8 +39,8 @@ class Target:
         protocol: how it is asked.
         model: its name there.
         key: the API key; it stands nowhere else.
-        addresses: of the endpoints; empty for a model that is served for the run.
-        local: the model to be served.
+        addresses: of the endpoints; empty for a model that m3ke serves itself.
+        hosted: the model that m3ke serves itself.
     """
 
     profile: Profile
@@ -49,7 +48,7 @@ class Target:
     model: str
     key: str | None
     addresses: tuple[Address, ...]
-    local: LocalModel | None = None
+    hosted: Hosted | None = None
 
     def address(self, base_url: str) -> Address:
         """The addresses of an endpoint."""
@@ -61,10 +60,8 @@ class Target:
 
         Several addresses serve one model, so that one of them stands for all.
         """
-        if self.local is not None:
-            from m3ke_async.serving.llamacpp import identity
-
-            return (identity(self.local.name, self.local.sha256),)
+        if self.hosted is not None:
+            return (self.hosted.identity,)
         return tuple(sorted(address.public for address in self.addresses))
 
     @property
@@ -87,7 +84,7 @@ def find_target(
     *,
     sends: bool = True,
 ) -> Target:
-    """Who is asked; a local model is downloaded where it is not here yet.
+    """Who is asked; a model of the catalogue is downloaded where it is not here yet.
 
     Args:
         settings: of the run.
@@ -103,9 +100,10 @@ def find_target(
     protocol = find_protocol(settings.protocol, profile)
     if settings.api_key_env:
         profile = replace(profile, key_env=(settings.api_key_env,))
-    if profile.hosting is Hosting.EMBEDDED:
-        local = _local_model(model, display, fetch=sends)
-        return Target(profile, protocol, local.name, None, (), local)
+    if settings.serve or profile.hosting is Hosting.EMBEDDED:
+        hosted = _hosted(settings, name, model, display, fetch=sends)
+        key = _key(settings, profile, environ) if sends else None
+        return Target(profile, protocol, hosted.name, key, (), hosted)
     urls = settings.base_url or ((profile.base_url,) if profile.base_url else ())
     if not urls:
         raise UsageError(f"{name} has no address of its own: give --base-url, such as http://host:8000/v1")
@@ -124,15 +122,16 @@ def address_of(base_url: str, profile: Profile, protocol: Protocol) -> Address:
     return parse_address(base_url, protocol.route_at(profile), look=protocol.look, at_root=protocol.at_root)
 
 
-def _local_model(spec: str, display: Display, *, fetch: bool) -> LocalModel:
-    from m3ke_async.downloading import shown
-    from m3ke_async.models import LocalModel, catalogue, resolve_model
+def _hosted(settings: RunSettings, provider: str, model: str, display: Display, *, fetch: bool) -> Hosted:
+    """The model that m3ke serves itself for this run."""
+    from m3ke_async.serving.hosted import engine_of, find_hosted
 
-    known = catalogue().get(spec)
-    if known is not None and not fetch:
-        return LocalModel(Path(), known.name, known.sha256)
-    with shown(display) as progress:
-        return resolve_model(spec, progress, say=display.say)
+    engine = engine_of(provider)
+    if engine is None:
+        raise UsageError(f"--serve starts no {provider} server; give its address by --base-url")
+    if settings.serve and settings.base_url:
+        raise UsageError("--serve starts a server of its own, and --base-url names another: give one of them")
+    return find_hosted(engine, model, display, fetch=fetch)
 
 
 def _key(settings: RunSettings, profile: Profile, environ: Mapping[str, str]) -> str | None:

@@ -67,6 +67,7 @@ def test_every_option_is_taken_as_given() -> None:
         "protocol": "completions",
         "api_key_env": "MY_KEY",
         "ca_file": "/etc/ca.pem",
+        "serve": True,
         "data": "sample",
         "split": "test",
         "shots": 5,

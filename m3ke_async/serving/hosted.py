@@ -8,9 +8,10 @@ loads the files of transformers.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from m3ke_async.models import LocalModel, catalogue, resolve_model
 from m3ke_async.serving.checkpoint import Checkpoint, find_checkpoint
@@ -38,7 +39,8 @@ class LlamaCpp:
     """A GGUF file, for llama.cpp."""
 
     model: LocalModel
-    provider: str = "local"
+    provider: ClassVar[str] = "llamacpp"
+    port: ClassVar[int] = 8080
 
     @property
     def name(self) -> str:
@@ -50,10 +52,16 @@ class LlamaCpp:
         """What stands for the address in the requests' identity."""
         return identity(self.model.name, self.model.sha256)
 
-    @property
-    def port(self) -> int:
-        """The usual port of such a server."""
-        return 8080
+    def preview(self, demand: Demand, port: int) -> list[str]:
+        """The command that serves it, after the reasons for it as comments of a shell."""
+        server = self.server(demand, log=Path(), say=lambda line: None, port=port)
+        settings = server.settings
+        length = (
+            f"# length: {settings.slots} slots of {settings.context:,} tokens for the longest prompt "
+            f"({demand.chars:,} characters) and {demand.reply:,} tokens of reply"
+        )
+        threads = f"# threads: {settings.threads}, the cores that may be used"
+        return ["# engine: llama.cpp, which loads GGUF files", length, threads, shlex.join(server.command)]
 
     def server(
         self, demand: Demand, *, log: Path, say: Callable[[str], None], port: int | None = None
@@ -115,6 +123,12 @@ class EngineModel:
             extra=self.extra,
         )
 
+    def preview(self, demand: Demand, port: int) -> list[str]:
+        """The command that serves it, after the reasons for it as comments of a shell."""
+        launch = self.launch(demand, port)
+        missing = (f"{launch.engine.name} is not installed here: {launch.missing}",) if launch.missing else ()
+        return [*(f"# {line}" for line in (*self.reasons, *launch.reasons, *missing)), launch.line]
+
     def server(
         self, demand: Demand, *, log: Path, say: Callable[[str], None], port: int | None = None
     ) -> EngineServer:
@@ -157,7 +171,7 @@ def _local_model(spec: str, display: Display, *, fetch: bool) -> LocalModel:
 
     known = catalogue().get(spec)
     if known is not None and not fetch:
-        return LocalModel(Path(), known.name, known.sha256)
+        return LocalModel(known.path, known.name, known.sha256)
     with shown(display) as progress:
         return resolve_model(spec, progress, say=display.say)
 

@@ -71,26 +71,19 @@ class Launch:
 def choose_engine(
     wanted: str, machine: Machine, find: Callable[[Engine], Option | None] = find_program
 ) -> tuple[Engine, str]:
-    """The engine for a checkpoint, and why.
-
-    Raises:
-        UsageError: `auto`, and none is installed.
-    """
+    """The engine for a checkpoint, and why; `auto` takes the fastest that is here."""
     if wanted != "auto":
         return ENGINES[EngineName(wanted)], "engine: as you said"
+    passed: list[str] = []
     for name in _AUTO:
         if find(ENGINES[name]) is None:
-            continue
-        if name is EngineName.SGLANG and not machine.devices:
-            continue  # it wants a GPU
-        better = [other.value for other in _AUTO[: _AUTO.index(name)]]
-        why = f", since {' and '.join(better)} cannot be used here" if better else ""
-        return ENGINES[name], f"engine: {name}{why}"
-    best = ENGINES[EngineName.VLLM if machine.devices else EngineName.TRANSFORMERS]
-    raise UsageError(
-        f"no engine is installed that serves it: {best.install}; vllm, sglang and transformers are looked "
-        "for beside m3ke and on PATH"
-    )
+            passed.append(f"{name} is not installed")
+        elif name is EngineName.SGLANG and not machine.devices and not machine.unknown:
+            passed.append(f"{name} wants a GPU")
+        else:
+            return ENGINES[name], f"engine: {name}" + (f", since {' and '.join(passed)}" if passed else "")
+    best = EngineName.VLLM if machine.devices or machine.unknown else EngineName.TRANSFORMERS
+    return ENGINES[best], f"engine: {best}, which has to be installed; none is"
 
 
 def plan_launch(

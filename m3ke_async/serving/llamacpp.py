@@ -76,6 +76,8 @@ class LocalServer:
     Attributes:
         base_url: `http://127.0.0.1:PORT/v1`, while it runs.
         slots: requests that are answered at a time.
+        settings: what the child is told.
+        command: that starts it.
     """
 
     def __init__(
@@ -92,7 +94,7 @@ class LocalServer:
     ) -> None:
         self.base_url = ""
         self.slots: int | None = slots
-        self._settings = Settings(
+        self.settings = Settings(
             model=str(model.path),
             name=model.name,
             slots=slots,
@@ -103,7 +105,7 @@ class LocalServer:
         )
         self._log = log
         self._start_timeout = start_timeout
-        self._command = command
+        self.command = (*command, json.dumps(asdict(self.settings)))
         self._process: asyncio.subprocess.Process | None = None
 
     async def __aenter__(self) -> Self:
@@ -114,11 +116,9 @@ class LocalServer:
                 old, or it does not answer in time.
         """
         _version()
-        if self._settings.port:
-            check_port(self._settings.port)
-        self._process = process = await spawn(
-            (*self._command, json.dumps(asdict(self._settings))), self._log, answers=True
-        )
+        if self.settings.port:
+            check_port(self.settings.port)
+        self._process = process = await spawn(self.command, self._log, answers=True)
         try:
             async with asyncio.timeout(self._start_timeout):
                 self.base_url = f"{await self._address(process)}/v1"
@@ -158,7 +158,7 @@ class LocalServer:
             raise UsageError(self._problem(ending(await process.wait())))
         answer: dict[str, str] = json.loads(line)
         if "error" in answer:
-            raise UsageError(self._problem(f"cannot load {self._settings.model} ({answer['error']})", 0))
+            raise UsageError(self._problem(f"cannot load {self.settings.model} ({answer['error']})", 0))
         return answer["url"]
 
     async def _check(self) -> None:
@@ -167,7 +167,7 @@ class LocalServer:
             while (await client.get(f"{self.base_url}/health")).status_code == 503:  # noqa: ASYNC110
                 await asyncio.sleep(0.2)  # another process, which still loads, has no event to wait for
             models = (await client.get(f"{self.base_url}/models")).json()
-        if [row["id"] for row in models["data"]] != [self._settings.name]:
+        if [row["id"] for row in models["data"]] != [self.settings.name]:
             raise UsageError(self._problem("serves another model than it was given"))
 
     def _problem(self, what: str, line: int = -1) -> str:
