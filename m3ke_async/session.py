@@ -147,7 +147,7 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
 
 
 async def _run(
-    engine: Engine, session: Session, server: LocalServer | None, recent: Recent, *, signals: bool
+    engine: Engine, session: Session, server: Server | None, recent: Recent, *, signals: bool
 ) -> None:
     """Let an engine ask, as long as its local server lives and nobody interrupts it."""
     display, tally = session.display, session.tally
