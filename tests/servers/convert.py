@@ -24,7 +24,6 @@ def convert(file: Path, folder: Path) -> None:
     )
     # What remembers the blocks of the file would keep the weights from being saved.
     model.hf_quantizer = None
-    del model.config.quantization_config
     model.save_pretrained(part)
     tokenizer.save_pretrained(part)
     part.rename(folder)
