@@ -436,6 +436,54 @@ def report(run_path: str, form: str, output: Path | None, data: str | None, resu
     _print_lines([str(path)])
 
 
+@cli.command(context_settings=_CONTEXT)
+@click.option(
+    "--results", default="results", show_default=True, metavar="DIR", help="The folder of the runs."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def runs(results: str, *, as_json: bool) -> None:
+    """What is in the results folder: model, split, shots, score, age, state."""
+    from m3ke_async.listing import list_runs
+    from m3ke_async.places import user_path
+
+    found = list_runs(user_path(results))
+    if as_json:
+        _print_json([run.to_json() for run in found])
+        return
+    from rich.console import Console
+
+    from m3ke_async.report.runs import render
+
+    if not found:
+        _print_lines([f"no runs in {results}"])
+    render(found, Console())
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("run_path", metavar="RUN")
+@click.option(
+    "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
+def watch(run_path: str, results: str, *, as_json: bool) -> int:
+    """Follow RUN while another process is at work on it; reads only."""
+    from m3ke_async.listing import watch as watch_run
+    from m3ke_async.report.runs import standing_line
+    from m3ke_async.request import dump_json
+    from m3ke_async.rundir import find_run
+
+    before = None
+    try:
+        for found in watch_run(find_run(run_path, results)):
+            line = standing_line(found, found.rate(before))
+            _print_lines([dump_json(found.to_json()).decode() if as_json else line])
+            before = found
+    except KeyboardInterrupt:
+        _fail("not watching any more; the run goes on")
+        return ExitCode.INTERRUPTED
+    return found.state.exit_code
+
+
 @cli.group(context_settings=_CONTEXT)
 def data() -> None:
     """Get M3KE, or look at a suite."""

@@ -212,10 +212,10 @@ async def run(
         if isinstance(stopped, InterruptedRunError) and stopped.at_once:
             raise stopped
         scores = _write(session, store, stopped)
-    if isinstance(stopped, IncompleteError) and tally.done >= tally.total and not scores.total.incomplete:
-        stopped = None  # what was in flight at the limit was all that was left
-    state = "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete"
-    _record(session, state, stopped, hashes=directory.hashes())
+        if isinstance(stopped, IncompleteError) and tally.done >= tally.total and not scores.total.incomplete:
+            stopped = None  # what was in flight at the limit was all that was left
+        state = "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete"
+        _record(session, state, stopped, hashes=directory.hashes())  # while the claim says that it runs
     return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)
 
 

@@ -72,7 +72,7 @@ def _is_sent(value: Any) -> bool:
 #: What run.json must hold to be read again.
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "state": lambda value: value in ("running", "stopped", "incomplete", "complete"),
-    "identity": _holds("address"),
+    "identity": lambda value: _holds("address")(value) and _is_number(value.get("samples", 1)),
     "settings": lambda value: _holds("model", "policy", "split")(value) and _is_number(value.get("shots")),
     "provider": _is_text,
     "model": _is_text,

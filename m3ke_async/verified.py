@@ -89,6 +89,15 @@ def claimed(target: Path) -> Iterator[bool]:
         yield _try_lock(file)
 
 
+def is_claimed(target: Path) -> bool:
+    """Whether a process is at work on a folder; nothing is written, and a free claim is let go at once."""
+    try:
+        with (target / ".lock").open("rb") as file:
+            return not _try_lock(file)
+    except OSError:
+        return False
+
+
 if sys.platform == "win32":
     import msvcrt
 

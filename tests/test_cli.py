@@ -81,7 +81,18 @@ def test_help_comes_at_once_because_nothing_heavy_is_imported() -> None:
         [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True, timeout=60
     )
     assert shown.stderr.strip() == "[]"
-    for command in ("run", "plan", "check", "score", "explain", "compare", "data", "providers"):
+    for command in (
+        "run",
+        "plan",
+        "check",
+        "score",
+        "explain",
+        "compare",
+        "runs",
+        "watch",
+        "data",
+        "providers",
+    ):
         assert f"  {command} " in shown.stdout
 
 

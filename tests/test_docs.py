@@ -29,6 +29,7 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
+from m3ke_async import __version__
 from m3ke_async.cli import cli
 from m3ke_async.errors import ExitCode
 from m3ke_async.prompt import load_template
@@ -323,8 +324,7 @@ def test_dependencies_are_listed_in_order() -> None:
 
 
 def test_the_changelog_tells_of_this_version() -> None:
-    version = tomllib.loads(text("pyproject.toml"))["project"]["version"]
-    assert re.search(rf"^## {re.escape(version)}$", text("CHANGELOG.md"), re.MULTILINE)
+    assert re.search(rf"^## {re.escape(__version__)}$", text("CHANGELOG.md"), re.MULTILINE)
 
 
 if __name__ == "__main__":
