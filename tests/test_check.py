@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from m3ke_async.assets import asset
 from m3ke_async.errors import ExitCode
 from tests.command import m3ke
 from tests.questions import write_suite
@@ -170,6 +171,25 @@ def test_a_model_that_is_not_listed_is_told_with_the_nearest(
 
 
 # A provider file of one's own
+
+
+def test_the_documented_file_of_ones_own_works_as_documented(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = asset("docs", "providers.md").read_text("utf-8")
+    file = text.split("For oneself")[1].split("```toml\n")[1].split("```")[0]
+    assert "http://127.0.0.1:9000/v1" in file
+    (tmp_path / "providers").mkdir()
+    (tmp_path / "providers" / "gateway.toml").write_text(file.replace("http://127.0.0.1:9000/v1", server.url))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GATEWAY_KEY", "a-key")
+    suite = write_suite(tmp_path / "suite", 1, 1)
+    assert "My gateway" in m3ke("providers", "gateway").out
+    assert m3ke("check", "gateway/m", "--data", suite).code == ExitCode.COMPLETE
+    server.default = lambda mark: error(403, "You are too fast.")
+    ran = m3ke("check", "gateway/m", "--data", suite, "--quiet")
+    assert ran.code == ExitCode.INCOMPLETE
+    assert "My gateway: the rate limit was reached" in ran.error
 
 
 def test_a_run_goes_on_wherever_the_providers_file_lies(
