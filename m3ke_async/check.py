@@ -9,24 +9,29 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
+from m3ke_async.adaptation import find_change
 from m3ke_async.breaker import State
 from m3ke_async.connect import connect
 from m3ke_async.ending import ending_line, today
+from m3ke_async.error_body import read_body
 from m3ke_async.errors import IncompleteError, M3keError, StoppedError
 from m3ke_async.faults import Action, decide
 from m3ke_async.preflight import preflight
 from m3ke_async.providers import load_profile, parse_model
 from m3ke_async.rate_headers import NOTHING, observed_limits
-from m3ke_async.request import Outcome, Reply
+from m3ke_async.request import Outcome, Reply, canonical_body
 from m3ke_async.results import choose
 from m3ke_async.scrub import scrub_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.evaluation import Evaluation, Item
+    from m3ke_async.faults import Decision
     from m3ke_async.preflight import Look
     from m3ke_async.profile import EndedModel, Profile
     from m3ke_async.progress import Display
@@ -46,6 +51,7 @@ class Checked:
         outcome: of the question.
         limits: what the reply's headers say.
         ending: when the model ends or ended, where that is known.
+        adapted: what a run sends otherwise than meant, since the model refuses that.
         advice: lines on what to change.
     """
 
@@ -56,6 +62,7 @@ class Checked:
     outcome: Outcome
     limits: Limits
     ending: EndedModel | None
+    adapted: tuple[str, ...]
     advice: tuple[str, ...]
 
     def lines(self) -> list[str]:
@@ -77,6 +84,7 @@ class Checked:
             )
         if reply.reasoning:
             found.append(f"reasoning    {len(reply.reasoning):,} characters in a field of their own")
+        found += [f"adapted      {line}" for line in self.adapted]
         return found + [f"advice       {line}" for line in self.advice]
 
     def to_json(self) -> dict[str, Any]:
@@ -119,42 +127,70 @@ async def check(evaluation: Evaluation, target: Target, log: Path, display: Disp
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What came for one request; the latency is in seconds."""
+
+    status: int | None
+    headers: Mapping[str, str]
+    body: bytes
+    error: Exception | None
+    latency: float
+
+
+async def _ask(endpoint: Endpoint, body: bytes, seconds: float) -> _Answer:
+    started = time.perf_counter()
+    try:
+        async with asyncio.timeout(seconds):
+            response = await endpoint.transport.ask(body)
+    except Exception as error:  # whatever it is, `decide` says what it means
+        return _Answer(None, {}, b"", error, time.perf_counter() - started)
+    return _Answer(response.status, response.headers, response.body, None, time.perf_counter() - started)
+
+
 async def _check_one(
     endpoint: Endpoint, item: Item, evaluation: Evaluation, target: Target, look: Look
 ) -> Checked:
-    started = time.perf_counter()
-    status, headers, body, error = None, {}, b"", None
-    try:
-        async with asyncio.timeout(target.timeout(evaluation.settings)):
-            response = await endpoint.transport.ask(item.request.body)
-        status, headers, body = response.status, dict(response.headers), response.body
-    except Exception as caught:  # whatever it is, `decide` says what it means
-        error = caught
-    latency = time.perf_counter() - started
-    reply = (
-        target.protocol.parse(body, target.profile) if status is not None and 200 <= status < 300 else None
-    )
-    if not isinstance(reply, Reply):
+    body, changes = item.request.body, evaluation.changes
+    while True:
+        answer = await _ask(endpoint, body, target.timeout(evaluation.settings))
+        success = answer.status is not None and 200 <= answer.status < 300
+        reply = target.protocol.parse(answer.body, target.profile) if success else None
+        if reply is not None:
+            break
         decision = decide(
-            target.profile, status=status, headers=headers, body=body, exception=error, now=time.time()
+            target.profile,
+            status=answer.status,
+            headers=answer.headers,
+            body=answer.body,
+            exception=answer.error,
+            now=time.time(),
         )
-        message = f"{endpoint.address.public}: {scrub_all(decision.message, target.secrets)}"
-        if look.ending is not None:
-            message += f"; {ending_line(target.profile, look.ending, today())}"
-        if decision.action is not Action.RETRY or decision.then_stop:
-            raise StoppedError(message)
-        raise IncompleteError(message)
+        change = find_change(decision.kind, read_body(answer.body, success=False), body, changes)
+        if change is None:
+            raise _refusal(endpoint, decision, target, look.ending)
+        # As a run does: with what the model takes.
+        body, changes = canonical_body(change.apply(orjson.loads(body))), (*changes, change)
     choice = choose(item.shown, reply, evaluation.settings.policy)
     return Checked(
         address=endpoint.address.public,
         listed=look.alone is not None,
-        reply=replace(reply, latency=latency),
+        reply=replace(reply, latency=answer.latency),
         choice=choice.letter,
         outcome=choice.outcome,
-        limits=observed_limits(target.profile, headers),
+        limits=observed_limits(target.profile, answer.headers),
         ending=look.ending,
+        adapted=tuple(change.says for change in changes),
         advice=tuple(_advice(choice.outcome, evaluation.settings.max_tokens, target.profile, look.ending)),
     )
+
+
+def _refusal(endpoint: Endpoint, decision: Decision, target: Target, ending: EndedModel | None) -> M3keError:
+    message = f"{endpoint.address.public}: {scrub_all(decision.message, target.secrets)}"
+    if ending is not None:
+        message += f"; {ending_line(target.profile, ending, today())}"
+    stops = decision.action is not Action.RETRY or decision.then_stop
+    return StoppedError(message) if stops else IncompleteError(message)
 
 
 def _advice(outcome: Outcome, max_tokens: int, profile: Profile, ending: EndedModel | None) -> Iterator[str]:

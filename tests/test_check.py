@@ -10,7 +10,7 @@ from m3ke_async.assets import asset
 from m3ke_async.errors import ExitCode
 from tests.command import m3ke
 from tests.questions import write_suite
-from tests.server import Act, error, in_thread, raw
+from tests.server import Act, error, in_thread, raw, right_reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,6 +108,31 @@ def test_a_run_warns_of_a_model_that_ends(server: Server, tmp_path: Path) -> Non
 def test_a_model_of_which_no_end_is_known_has_none(check: Callable[..., Ran], server: Server) -> None:
     (one,) = check("--json").json
     assert one["ending"] is None
+
+
+def test_what_a_model_refuses_is_adapted_as_a_run_does_and_told(
+    check: Callable[..., Ran], server: Server
+) -> None:
+    refusals = [
+        error(400, "Use 'max_tokens' instead", code="unsupported_parameter", param="max_completion_tokens"),
+        error(400, "'temperature' does not support 0", code="unsupported_value", param="temperature"),
+    ]
+    server.script["Q0-0"] = [*refusals, right_reply("Q0-0")]
+    ran = check(model="openai/m")
+    assert ran.code == ExitCode.COMPLETE
+    assert "adapted      the limit of tokens goes by the name max_tokens\n" in ran.out
+    assert "adapted      no temperature is sent, and the model takes its own\n" in ran.out
+    assert {"temperature", "max_completion_tokens"}.isdisjoint(server.seen[-1].body)
+    assert len(server.seen) == 3
+
+
+def test_a_parameter_that_cannot_be_adapted_stops_the_check(
+    check: Callable[..., Ran], server: Server
+) -> None:
+    server.default = lambda mark: error(400, "no", code="unsupported_parameter", param="messages")
+    ran = check("--quiet")
+    assert ran.code == ExitCode.STOPPED
+    assert len(server.seen) == 1
 
 
 # Addresses that are no API, and servers that are not ready
