@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from m3ke_async.choice import Choice, extract_choice
     from m3ke_async.errors import DataError, ExitCode, IncompleteError, M3keError, StoppedError, UsageError
+    from m3ke_async.reopen import read_run
     from m3ke_async.request import Outcome
     from m3ke_async.run import RunResult, evaluate, evaluate_sync
     from m3ke_async.suite import Question, Suite, Task, load_suite
@@ -30,6 +31,7 @@ __all__ = [
     "evaluate_sync",
     "extract_choice",
     "load_suite",
+    "read_run",
 ]
 
 # Names are looked up when they are used, so that `m3ke --help` imports next to nothing.
@@ -42,6 +44,7 @@ _HOMES = {
     "M3keError": "errors",
     "StoppedError": "errors",
     "UsageError": "errors",
+    "read_run": "reopen",
     "Outcome": "request",
     "RunResult": "run",
     "evaluate": "run",

@@ -417,7 +417,15 @@ def compare(run_paths: tuple[str, ...], results: str, *, force: bool, as_json: b
 @cli.command(context_settings=_CONTEXT)
 @click.argument("run_path", metavar="RUN")
 @click.option(
-    "--format", "form", metavar="NAME", default="html", show_default=True, help="What to write: html."
+    "--format",
+    "form",
+    metavar="NAME",
+    default="html",
+    show_default=True,
+    help="html, md, png; csv or parquet with a row a question.",
+)
+@click.option(
+    "--leaderboard", is_flag=True, help="Print the row of M3KE's tables; write a zip for its authors."
 )
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="File.  [default: in the run's folder]"
@@ -426,12 +434,18 @@ def compare(run_paths: tuple[str, ...], results: str, *, force: bool, as_json: b
 @click.option(
     "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
 )
-def report(run_path: str, form: str, output: Path | None, data: str | None, results: str) -> None:
+def report(
+    run_path: str, form: str, output: Path | None, data: str | None, results: str, *, leaderboard: bool
+) -> None:
     """Write a report of RUN, and print where it is."""
-    from m3ke_async.report.write import find_format, write_report
+    from m3ke_async.report.write import find_format, write_for_leaderboard, write_report
     from m3ke_async.rundir import find_run
 
     directory = find_run(run_path, results)
+    if leaderboard:
+        path, lines = write_for_leaderboard(directory, output, data=data)
+        _print_lines([*lines, "", str(path)])
+        return
     path = write_report(directory, find_format(form), output, data=data, warn=_fail)
     _print_lines([str(path)])
 
@@ -608,6 +622,7 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
         return
     from rich.console import Console
 
+    from m3ke_async.published import table_beside
     from m3ke_async.report.failed import failed_lines
     from m3ke_async.report.ledger import ledger_lines
     from m3ke_async.report.terminal import render
@@ -621,7 +636,7 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
             f"{record['settings']['model']}, {record['data']}, {result.scores.split}",
             f"results in {result.path}",
         ],
-        _published(record),
+        table_beside(record),
         Console(),
         shots=record["settings"]["shots"],
         tasks=tasks,
@@ -629,10 +644,3 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
     _print_lines([""])
     _print_lines(ledger_lines(result.ledger, result.price))
     _print_lines(failed_lines(directory.failed))
-
-
-def _published(record: Mapping[str, Any]) -> Any:
-    """The published table, for M3KE's own questions only."""
-    from m3ke_async.published import published_table
-
-    return published_table(record["settings"]["shots"]) if record["is_m3ke"] else None

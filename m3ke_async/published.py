@@ -5,10 +5,13 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from m3ke_async.assets import asset
 from m3ke_async.suite import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,11 @@ def published_table(shots: int) -> PublishedTable:
         for model, values in table.items()
     )
     return PublishedTable(5 if shots else 0, rows, content["source"], content["commit"])
+
+
+def table_beside(record: Mapping[str, Any]) -> PublishedTable | None:
+    """The table to stand beside a run by its run.json; None where it asks others than M3KE's questions."""
+    return published_table(record["settings"]["shots"]) if record["is_m3ke"] else None
 
 
 @cache

@@ -78,6 +78,16 @@ class RunResult:
     price: Price | None = None
     stopped: M3keError | None = None
 
+    def frame(self) -> Any:
+        """The answers, a row a question, as a `polars.DataFrame`, or a `pandas.DataFrame` without polars.
+
+        Raises:
+            UsageError: neither is installed, or answers.jsonl was damaged since.
+        """
+        from m3ke_async.frame import answers_frame
+
+        return answers_frame(RunDir(self.path).answers, self.scores)
+
     @property
     def exit_code(self) -> ExitCode:
         """What the command returns."""

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from m3ke_async.errors import ExitCode
+from m3ke_async.published import published_table
+from m3ke_async.report.leaderboard import leaderboard_row
+from m3ke_async.report.markdown import markdown
+from m3ke_async.report.picture import write_png
+from m3ke_async.score import score
+from m3ke_async.suite import Cluster, Split
+from tests.command import m3ke
+from tests.scoring import answers, make_task
+from tests.small_run import write_run
+from tests.small_suite import ALGEBRA
+from tests.test_frame import check
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from m3ke_async.score import Scores
+
+RECORD = {"settings": {"model": "custom/m", "shots": 0, "system": None, "fresh": False}}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("write"))
+
+
+def written(run: Path, form: str) -> Path:
+    ran = m3ke("report", run, "--format", form)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == f"{run / f'report.{form}'}\n"
+    return run / f"report.{form}"
+
+
+def four_clusters(*right: int) -> Scores:
+    """Ten questions a cluster, so many right."""
+    tasks = [make_task(f"S{place}", cluster) for place, cluster in enumerate(Cluster)]
+    lines = [
+        line for task, n in zip(tasks, right, strict=True) for line in answers(task, right=n, wrong=10 - n)
+    ]
+    return score(tasks, lines, split=Split.DEV)
+
+
+# -- Markdown --------------------------------------------------------------------------
+
+
+def test_markdown_has_the_sentences_and_every_table(run: Path) -> None:
+    text = written(run, "md").read_text("utf-8")
+    assert text.startswith("# custom/m, dev, 0-shot\n\n- Accuracy 50.0 % of 6 labelled questions")
+    headings = [line for line in text.splitlines() if line.startswith("## ")]
+    assert headings == ["## Clusters", "## Levels", "## Tasks", "## Settings"]
+    assert f"| {ALGEBRA} | 3 | 3 | 3 | 66.7 | 20.8-93.9 | 1 | 1 | 1 | 0 |" in text
+
+
+def test_markdown_stands_beside_the_published_table() -> None:
+    text = markdown(four_clusters(9, 8, 7, 6), RECORD, published_table(0))
+    assert "| **this run** | 0.900 | 0.800 | 0.700 | 0.600 | 0.750 |" in text
+    assert "| GPT-4 | 0.588 | 0.676 | 0.623 | 0.665 | 0.638 |" in text
+
+
+def test_no_foreign_text_is_markup() -> None:
+    record = {"settings": {"model": "custom/<b>|`![x](http://evil.test)\n# y", "shots": 0}}
+    text = markdown(four_clusters(1, 1, 1, 1), record, None)
+    assert "<b>" not in text
+    assert "![x](" not in text
+    assert "\n# y" not in text
+    assert r"\|\`!\[x\](http://evil.test) # y" in text
+
+
+def test_markdown_of_nothing_divides_by_nothing() -> None:
+    text = markdown(score([], [], split=Split.TEST), RECORD, published_table(0))
+    assert "nan" not in text.lower()
+
+
+# -- a row a question ------------------------------------------------------------------
+
+
+def test_csv_has_a_row_a_question(run: Path) -> None:
+    raw = written(run, "csv").read_bytes()
+    assert raw.startswith(b"\xef\xbb\xbf")  # by which spreadsheets know UTF-8
+    rows = list(csv.DictReader(raw.decode("utf-8-sig").splitlines()))
+    assert [row["choice"] for row in rows[:2]] == ["A", "B"]
+    assert [row["correct"] for row in rows[:2]] == ["True", "False"]
+    assert rows[5]["reply"] == ""
+
+
+def test_no_cell_is_a_formula(run: Path) -> None:
+    rows = list(csv.DictReader(written(run, "csv").read_text("utf-8-sig").splitlines()))
+    assert rows[2]["reply"] == '\'=HYPERLINK("http://evil.test";"C")'
+
+
+def test_parquet_keeps_types_and_texts(run: Path) -> None:
+    pl = pytest.importorskip("polars")
+    rows = pl.read_parquet(written(run, "parquet")).to_dicts()
+    check(rows)
+    assert rows[2]["reply"] == '=HYPERLINK("http://evil.test";"C")'
+
+
+@pytest.mark.parametrize(("form", "library"), [("parquet", "polars"), ("png", "matplotlib")])
+def test_a_missing_library_is_named_with_the_command(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, library: str
+) -> None:
+    for module in ("tables", "picture"):
+        monkeypatch.setattr(f"m3ke_async.report.{module}.find_spec", lambda name: None)
+    ran = m3ke("report", run, "--format", form, "--output", tmp_path / "out")
+    assert ran.code == ExitCode.USAGE
+    assert ran.error == f"--format {form} needs {library}: pip install 'm3ke-async[report]'"
+    assert not (tmp_path / "out").exists()
+
+
+# -- a picture -------------------------------------------------------------------------
+
+
+def test_the_picture_is_a_png(run: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert written(run, "png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_a_picture_without_labels_shows_what_was_answered(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    task = make_task("X", labelled=0)
+    unlabelled = score([task], [], split=Split.DEV)
+    write_png(tmp_path / "out.png", unlabelled, "$a_$ 1-shot")
+    assert (tmp_path / "out.png").stat().st_size > 1000
+
+
+# -- the leaderboard -------------------------------------------------------------------
+
+
+def test_the_row_has_the_form_of_the_repositorys_tables() -> None:
+    assert leaderboard_row(four_clusters(9, 8, 7, 6), "m") == [
+        "| Models | Arts & Humanities | Social Sciences | Natural Sciences | Other | Average |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| m | 0.900 | 0.800 | 0.700 | 0.600 | 0.750 |",
+    ]
+
+
+def test_a_run_of_other_questions_has_no_row(run: Path) -> None:
+    ran = m3ke("report", run, "--leaderboard")
+    assert ran.code == ExitCode.USAGE
+    assert ran.error.endswith("asks other questions than M3KE's, whose tables it does not fit")
+
+
+def test_the_zip_holds_what_the_authors_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("m3ke_async.run._is_published", lambda suite, split: True)
+    run = write_run(tmp_path, labelled=False, split="test")
+    ran = m3ke("report", run, "--leaderboard")
+    assert (ran.code, ran.err) == (0, "")
+    assert "| m | - | - | - | - | - |" in ran.out
+    with zipfile.ZipFile(run / "leaderboard.zip") as archive:
+        assert archive.namelist() == [
+            "README.txt",
+            "row.md",
+            "prompt.txt",
+            "settings.json",
+            f"predictions/{ALGEBRA}.jsonl",
+            "predictions/Cooking-Other-Other.jsonl",
+        ]
+        assert archive.read("README.txt").startswith(b"m on M3KE, test split, 0-shot: 6 questions, 4 with")
+        assert "Q0-0 哪一个？\nA. 甲" in archive.read("prompt.txt").decode()
+        settings = json.loads(archive.read("settings.json"))
+        assert settings["settings"]["temperature"] == 0
+        assert settings["identity"]["suite"]
+        first = archive.read(f"predictions/{ALGEBRA}.jsonl").decode().splitlines()[0]
+        assert json.loads(first)["answer"] == "A"
+
+
+def test_the_same_run_gives_the_same_zip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("m3ke_async.run._is_published", lambda suite, split: True)
+    run = write_run(tmp_path, labelled=False, split="test")
+    m3ke("report", run, "--leaderboard")
+    m3ke("report", run, "--leaderboard", "--output", tmp_path / "again.zip")
+    assert (run / "leaderboard.zip").read_bytes() == (tmp_path / "again.zip").read_bytes()
+
+
+def test_a_folder_that_was_copied_alone_is_reported_but_for_the_page(run: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(run, tmp_path / "copied")
+    assert m3ke("report", copied, "--format", "md").code == 0
