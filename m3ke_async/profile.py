@@ -227,6 +227,7 @@ class Profile:
         protocols: what can be spoken with it; the first is the default.
         base_url: None where each user has an address of their own.
         also: other addresses of the same provider, such as another region's.
+        forms: what an address looks like where each user has another.
         chat_path: what follows the base URL for a chat request, with a leading slash.
         key_env: environment variables that may hold the key; the first that is set counts.
         key_required: whether nothing works without a key.
@@ -260,6 +261,7 @@ class Profile:
     protocols: tuple[ProtocolName, ...] = (ProtocolName.CHAT,)
     base_url: str | None = None
     also: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
     chat_path: str = "/chat/completions"
     key_env: tuple[str, ...] = ()
     key_required: bool = False

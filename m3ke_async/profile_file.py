@@ -72,6 +72,7 @@ def read_profile(path: Path, *, general: Path) -> Profile:
         protocols=top.some("protocols", ProtocolName) or (ProtocolName.CHAT,),
         base_url=address.text("base_url", None),
         also=address.texts("also"),
+        forms=address.texts("forms"),
         chat_path=address.path("chat_path", "/chat/completions"),
         key_env=_variables(key),
         key_required=key.flag("required"),
@@ -131,7 +132,7 @@ def _header(table: TomlTable) -> str:
 
 
 def _check_addresses(table: TomlTable) -> None:
-    for name in ("base_url", "also"):
+    for name in ("base_url", "also", "forms"):
         for url in table.texts(name):
             try:
                 address = parse_address(url)

@@ -106,7 +106,8 @@ def find_target(
         return Target(profile, protocol, hosted.name, key, (), hosted)
     urls = settings.base_url or ((profile.base_url,) if profile.base_url else ())
     if not urls:
-        raise UsageError(f"{name} has no address of its own: give --base-url, such as http://host:8000/v1")
+        form = " or ".join(profile.forms) or "http://host:8000/v1"
+        raise UsageError(f"{name} has no address of its own: give --base-url, such as {form}")
     addresses = tuple(dict.fromkeys(address_of(url, profile, protocol) for url in urls))
     key = _key(settings, profile, environ) if sends else None
     if key and profile.key_header == "Authorization" and any(address.credentials for address in addresses):

@@ -53,6 +53,7 @@ def test_a_file_with_everything(tmp_path: Path) -> None:
         base_url = "https://example.org/v1"
         also = ["https://example.com/v1", "https://example.net/v1"]
         chat_path = "/chat"
+        forms = ["https://NAME.example.org/v1"]
         [key]
         env = ["A", "B"]
         required = true
@@ -125,6 +126,7 @@ def test_a_file_with_everything(tmp_path: Path) -> None:
         source = "docs"
         """,
     )
+    assert profile.forms == ("https://NAME.example.org/v1",)
     assert profile.file == tmp_path / "x.toml"
     assert profile.protocols == (ProtocolName.COMPLETIONS, ProtocolName.CHAT)
     assert profile.parameters == Parameters(

@@ -9,10 +9,11 @@ import pytest
 
 from m3ke_async import providers
 from m3ke_async.assets import asset
-from m3ke_async.errors import DataError, UsageError
+from m3ke_async.errors import DataError, ExitCode, UsageError
 from m3ke_async.profile import EndedModel, Hosting, LimitHeaders, TokenParameter, Window
 from m3ke_async.providers import load_profile, parse_model, profile_names
 from m3ke_async.rules import Certainty
+from tests.command import m3ke
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,6 +69,13 @@ def test_openai_in_full() -> None:
     )
     assert openai.end_of("gpt-5.6-terra") is None
     assert openai.prices == ()
+
+
+def test_a_provider_that_each_user_has_another_address_of_shows_what_one_looks_like() -> None:
+    ran = m3ke("plan", "azure-openai/m", "--data", "sample")
+    assert ran.code == ExitCode.USAGE
+    assert "such as https://RESOURCE.openai.azure.com/openai/v1 or https://RESOURCE" in ran.error
+    assert "api-version=" in ran.error
 
 
 def test_azure_has_its_own_header_for_the_key() -> None:

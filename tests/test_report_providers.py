@@ -37,6 +37,7 @@ def test_the_documented_example_is_a_provider_when_it_is_written_down(work: Path
         "protocol    chat or completions",
         "address     https://api.example.org/v1  [verified, 1]",
         "            https://api.example.cn/v1  [verified, 1]",
+        "            such as https://NAME.example.org/v1  [verified, 1]",
         "key         EXAMPLE_API_KEY (needed), as Authorization: Bearer ...  [recalled]",
         "in flight   5  [recalled]",
         "parameters  the limit of tokens is max_tokens  [recalled]",

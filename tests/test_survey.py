@@ -48,6 +48,9 @@ def test_addresses_keys_and_reasons(survey: dict[str, Any], name: str) -> None:
     address = entry["base_url"].replace("//host", "//127.0.0.1").replace("//localhost", "//127.0.0.1")
     assert profile.base_url is None or profile.base_url in address
     assert all(url.removesuffix("/v1") in address for url in profile.also)
+    own = address.replace("<resource>", "RESOURCE").replace("<deployment>", "DEPLOYMENT")
+    assert all(form.split("?")[0] in own for form in profile.forms)
+    assert profile.base_url or profile.forms
     assert all(variable in entry["auth"]["env"] for variable in profile.key_env)
     assert profile.chat_path.strip("/") == entry["chat"].split()[0].strip("/")
     known = " ".join(entry["finish_reasons"]).replace("mapped to OpenAI's", "content_filter")

@@ -79,7 +79,11 @@ def _tables(profile: Profile) -> Iterator[tuple[str, str, list[str]]]:
     """What is said, the table of the file that says it, and the words, a line each."""
     yield "file", "", [str(profile.file)]
     yield "protocol", "", [" or ".join(profile.protocols)]
-    yield "address", "address", [_address(profile), *profile.also]
+    yield (
+        "address",
+        "address",
+        [_address(profile), *profile.also, *(f"such as {one}" for one in profile.forms)],
+    )
     key = " or ".join(profile.key_env) or "none"
     need = "needed" if profile.key_required else "sent when set"
     yield "key", "key", [f"{key} ({need}), as {profile.key_header}: {profile.key_prefix}..."]
