@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
 from m3ke_async.extraction.patterns import Pattern
-from m3ke_async.extraction.polarity import Asks, asks, denied_verb
+from m3ke_async.extraction.polarity import Asks, asks, denied_kind, denied_verb
 from m3ke_async.extraction.relevance import Stem
 from m3ke_async.extraction.rules import Says
 from m3ke_async.extraction.texts import OptionTexts
@@ -98,6 +98,11 @@ class Asked:
     def denied(self) -> str:
         """The words that a question for what is not of a kind denies, empty for other questions."""
         return denied_verb(self.question) if self.asks is Asks.NOT else ""
+
+    @cached_property
+    def denied_kind(self) -> str:
+        """The kind of which such a question's answer is not, empty where none is named."""
+        return denied_kind(self.question) if self.asks is Asks.NOT else ""
 
     def repeats_denial(self, said: str) -> bool:
         """Whether this is the denial that a question for what is not of a kind ends on, before its answer."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from m3ke_async.extraction.echoes import RULE, echoes, is_of_question
+from m3ke_async.extraction.events import Event
 from m3ke_async.extraction.noise import LETTERS
 from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import Asks
@@ -56,9 +58,6 @@ _SUBJECT = Pattern(
 )
 #: What only seems to hold.
 _SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
-#: The first words of what something is said to belong to, unless they only point at it.
-_COMPLEMENT = Pattern(r"\s?(?:一[种类个项]|典型的?)?(?![此这该其上以题是的])([^\W_的]{2,4})")
-_DENIAL = Pattern(r"[不非没未无]")
 _NEVER, _NEGATED, _LINE_END = (Pattern(pattern) for pattern in ("(?!)", r"[不非没未]|not\b|n't", "\n"))
 _LATIN = Pattern(r"[a-z][a-z']")
 #: What settles a mention, even after a word on whether it holds.
@@ -89,24 +88,6 @@ _TOPIC = Pattern(r"\s{0,3}[:：,，]")
 _BACK, _NEAR, _ON = 100, 60, 80
 #: Stands for more text after the stretch that a rule sees.
 _MORE = "\ue003"
-
-
-class Event(NamedTuple):
-    """What one clause says.
-
-    Attributes:
-        at: where its mention stands in the shape.
-        letters: the letters that it names.
-        says: what is said of them.
-        rule: the rule that read it.
-        mention: the mention.
-    """
-
-    at: int
-    letters: str
-    says: Says
-    rule: str
-    mention: Mention
 
 
 class Grammar:
@@ -155,10 +136,12 @@ class Grammar:
     ) -> list[Event]:
         """What is stated and, of the other mentions, whether what they say is called right; in order."""
         marked = any(mark in shape.text for mark in self._cues_of_marks)
+        denies = asked.asks is Asks.NOT and RULE in self.names
+        echoed = echoes(shape, mentions, stated, asked) if denies else {}
         events = (
             stated.get(index)
             or (self._followed(shape, mention, index, self._marks, asked) if marked else None)
-            or self._echoed(shape, mention, index, asked)
+            or echoed.get(index)
             or self._followed(shape, mention, index, self._weak, asked)
             for index, mention in enumerate(mentions)
         )
@@ -263,7 +246,7 @@ class Grammar:
         end = _SENTENCE_END.search(gap)
         if "答案" in gap or (end and not _SUBJECT.search(gap, end.start())):
             return None
-        if found.rule.of_question and not _is_of_question(form, found.end, asked):
+        if found.rule.of_question and not is_of_question(form, found.end, asked):
             return None
         unsure = (
             _WHETHER.search(form, at + 1, found.end)
@@ -273,19 +256,6 @@ class Grammar:
         return Event(
             at, mention.letters, Says.UNSURE if unsure else found.rule.says, found.rule.name, mention
         )
-
-    def _echoed(self, shape: Shape, mention: Mention, index: int, asked: Asked) -> Event | None:
-        """Whether the words after the mention say or deny what the question denies."""
-        if not asked.denied or "question-verb" not in self.names:
-            return None
-        form, at = shape.text, shape.places[index]
-        end = min(shape.next_place(index), at + _ON)
-        for found in re.finditer(re.escape(asked.denied), form[at + 1 : end]):
-            place = at + 1 + found.start()
-            if not _SENTENCE_END.search(form, at + 1, place) and _is_of_question(form, place + 2, asked):
-                says = Says.FAILS if _DENIAL.search(form, max(at, place - 4), place) else Says.HOLDS
-                return Event(at, mention.letters, says, "question-verb", mention)
-        return None
 
 
 class _Both:
@@ -314,12 +284,6 @@ def _is_supposed(form: str, place: int, at: int) -> bool:
     """Whether a condition stands before the statement that begins at the place, in its clause."""
     before = form[max(0, place - 40) : at]
     return any(word in before for word in _IFS) and _SUPPOSED.search(before) is not None
-
-
-def _is_of_question(form: str, place: int, asked: Asked) -> bool:
-    """Whether the words at the place are the question's, or only point at them."""
-    said = _COMPLEMENT.match(form, place)
-    return said is None or said[1] in asked.question.lower()
 
 
 def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit | None:

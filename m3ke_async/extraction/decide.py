@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from m3ke_async.extraction.clauses import Event, is_retracted
+from m3ke_async.extraction.clauses import is_retracted
 from m3ke_async.extraction.mentions import LETTERS, Mention
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import Asks
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from m3ke_async.extraction.asked import Asked
+    from m3ke_async.extraction.events import Event
 
 _SHARE = Pattern(r"[\s:：=|（(\"'是为约)]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})\s?(%?)")
 #: After the last statement: it is taken back, and nothing takes its place.

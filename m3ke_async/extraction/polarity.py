@@ -32,17 +32,25 @@ _NOT = Words(
 )
 #: What a question denies, after its denial and the helping verb: 计入 of 不应计入.
 _DENIED = Pattern(r"(?:[不未非]|没有)(?:应该?|能够?|可以?|会|需要?|得|宜|该|必)?([\u4e00-\u9fff]{2})")
+#: What a question says that its answer is not: the kind of 不是某类 and of "is not a kind".
+_DENIED_KIND = Pattern(
+    r"(?:不属于|不(?:就|都)?是|不包括在?|不作为|不列入|不在)由?(?!下|以|哪|其)"
+    r"([^，。；()（）\s]{2,20}?)(?:的(?:一?[项个种]|选项)?|之[一列])?(?:是|有|为)?\Z"
+    r"|\bnot\s(?:considered\s)?(?:an?\s|(?:one\sof\s|part\sof\s)?(?:the\s)?)?([a-z][a-z -]{2,40})\Z"
+)
 _SENTENCE_END = Pattern(r"[。！；;!\n.?](?:(?<![.?])|(?= ))")
 #: A last clause that only says what to do; the question stands before it.
 _ALL_BUT = Pattern(r"除了?(?:下列|以下|下面)?(?:哪|何|[(（])")
 _REQUEST = Words(r"请|选出|找出|作答", r"\b(?:choose|select)")
+#: What may stand after a question's last word.
+_MARKS = " ?？:：()（）_.。\n\u3000"
 #: The end of a question, which holds what it asks for.
 _END = 120
 
 
 def asks(question: str) -> Asks:
     """What the question asks for, by its last clause."""
-    end = question[-_END:].lower().rstrip(" ?？:：()（）_.。\n\u3000")
+    end = question[-_END:].lower().rstrip(_MARKS)
     sentence = end
     for cut in _SENTENCE_END.finditer(end):
         sentence = end[cut.end() :]
@@ -60,3 +68,9 @@ def denied_verb(question: str) -> str:
     """The words that the last denial of a question is about, empty without one."""
     found = _DENIED.findall(question[-_END:])
     return found[-1] if found else ""
+
+
+def denied_kind(question: str) -> str:
+    """What a question says that its answer is not, empty where it denies something else."""
+    found = _DENIED_KIND.search(question.lower().rstrip(_MARKS)[-_END:])
+    return (found[1] or found[2]).removesuffix("s") if found else ""

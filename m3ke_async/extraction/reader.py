@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from m3ke_async.extraction.asked import Asked
-    from m3ke_async.extraction.clauses import Event
+    from m3ke_async.extraction.events import Event
     from m3ke_async.extraction.rules import Rule
 
 #: Where a reply runs on into another question or another speaker's turn.

@@ -1,0 +1,71 @@
+"""Where a reply says or denies of an option what a question for the odd one out denies."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from m3ke_async.extraction.events import Event
+from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.rules import Says
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+    from m3ke_async.extraction.asked import Asked
+    from m3ke_async.extraction.mentions import Mention, Shape
+
+#: The rule of the table that stands for this.
+RULE = "question-verb"
+_DENIAL = Pattern(r"[不非没未无][^，,]{0,5}\Z|(?:\bnot|n['’]t|\bno)\b[^，,]{0,12}\Z")
+_SENTENCE_END = Pattern(r"[。；;\n!！?？]|\.\s")
+#: What is said of all that the sentence names.
+_ALL = Pattern(r"都|均|皆|全|它们|\b(?:all|they|both)\b")
+#: How far from a mention what is denied is looked for.
+_ON = 80
+#: The first words of what something is said to belong to, unless they only point at it.
+_COMPLEMENT = Pattern(r"\s?(?:一[种类个项]|典型的?)?(?![此这该其上以题是的])([^\W_的]{2,4})")
+
+
+def echoes(
+    shape: Shape, mentions: Sequence[Mention], known: Container[int], asked: Asked
+) -> dict[int, Event]:
+    """By a mention's index, what is said of it; those in `known` are left out."""
+    found: dict[int, Event] = {}
+    for index, mention in enumerate(mentions):
+        if index in known:
+            continue
+        says, place = _said_after(shape, index, asked)
+        if says is None:
+            continue
+        at = shape.places[index]
+        found[index] = Event(at, mention.letters, says, RULE, mention)
+        if says is Says.HOLDS and _ALL.search(shape.text, at, place):
+            for earlier in range(index - 1, -1, -1):
+                start = shape.places[earlier]
+                if earlier in known or earlier in found or _SENTENCE_END.search(shape.text, start, at):
+                    break
+                found[earlier] = Event(start, mentions[earlier].letters, says, RULE, mentions[earlier])
+    return found
+
+
+def _said_after(shape: Shape, index: int, asked: Asked) -> tuple[Says | None, int]:
+    """What the words after a mention say, up to the next one, and where."""
+    form, at = shape.text, shape.places[index]
+    end = min(shape.next_place(index), at + _ON)
+    stop = _SENTENCE_END.search(form, at + 1, end)
+    end = stop.start() if stop else end
+    for word, needs in ((asked.denied, True), (asked.denied_kind, False)):
+        for found in re.finditer(re.escape(word), form[at + 1 : end]) if word else ():
+            place = at + 1 + found.start()
+            if needs and not is_of_question(form, place + len(word), asked):
+                continue
+            denied = _DENIAL.search(form, max(at, place - 20), place)
+            return (Says.FAILS if denied else Says.HOLDS), place
+    return None, at
+
+
+def is_of_question(form: str, place: int, asked: Asked) -> bool:
+    """Whether the words at the place are the question's, or only point at them."""
+    said = _COMPLEMENT.match(form, place)
+    return said is None or said[1] in asked.question.lower()
