@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
 from m3ke_async.extraction.patterns import Pattern
-from m3ke_async.extraction.polarity import Asks, asks, denied_kind, denied_verb
+from m3ke_async.extraction.polarity import Asks, asks, denied_kind, denied_verb, denies
 from m3ke_async.extraction.relevance import Stem
 from m3ke_async.extraction.rules import Says
 from m3ke_async.extraction.texts import OptionTexts
@@ -107,6 +107,12 @@ class Asked:
     def repeats_denial(self, said: str) -> bool:
         """Whether this is the denial that a question for what is not of a kind ends on, before its answer."""
         return self.asks is Asks.NOT and self.stem.text.endswith(said.strip())
+
+    def lacks_denial(self, said: str) -> bool:
+        """Whether this repeats such a question without its denial, so that what follows is of the kind."""
+        if self.asks is not Asks.NOT or not self.denied_kind:
+            return False
+        return self.denied_kind in said and not denies(said)
 
     def fits(self, says: Says) -> bool | None:
         """Whether an option of which this is said answers the question; None where it may or may not."""

@@ -158,29 +158,38 @@ class Grammar:
         found = self._cued(shape, index, at)
         if found is None:
             return None
-        rule, said = found.rule, form[max(0, found.start) : at]
-        says = rule.says
+        said = form[max(0, found.start) : at]
+        says = found.rule.says
         if says is Says.REJECT and asked.repeats_denial(said):
             says = Says.LIKELY
         if says in (Says.ANSWER, Says.LIKELY, Says.ALSO, Says.ONLY, Says.BUT):
             tells = listed and ("\n" in said or _goes_on(shape, index))
             if tells or (says is Says.LIKELY and len(mention.letters) == len(LETTERS)):
                 return None  # the options are only told one after another
-            before = _clause(form, max(0, found.start) + (said[:1] in _PAUSE))
-            compares = says in (Says.ONLY, Says.BUT)
-            if (
-                (before and _UNSURE_BEFORE.search(before))
-                or _is_supposed(form, found.start, at)
-                or (not compares and _UNSURE_AFTER.match(form, at + 1))
-            ):
-                says = Says.UNSURE
-            elif says is Says.ANSWER and _WRONG_LABEL.search(before) and asked.asks is Asks.RIGHT:
-                says = Says.FALSE
-            elif compares:
-                says = self._compared(form, at, says, asked)
-            elif says is Says.LIKELY:
-                says = _by_polarity(before + said, asked)
-        return Event(at, mention.letters, says, rule.name, mention)
+            says = self._stands(form, mention, at, found, asked)
+        return Event(at, mention.letters, says, found.rule.name, mention)
+
+    def _stands(self, form: str, mention: Mention, at: int, found: Hit, asked: Asked) -> Says:
+        """What is left of a statement in its clause, which may doubt or deny it."""
+        says = Says.LIKELY if found.rule.says is Says.REJECT else found.rule.says
+        said = form[max(0, found.start) : at]
+        before = _clause(form, max(0, found.start) + (said[:1] in _PAUSE))
+        compares = says in (Says.ONLY, Says.BUT)
+        if (
+            (before and _UNSURE_BEFORE.search(before))
+            or _is_supposed(form, found.start, at)
+            or (not compares and _UNSURE_AFTER.match(form, at + 1))
+        ):
+            return Says.UNSURE
+        if compares:
+            return self._compared(form, at, says, asked)
+        if says is Says.ANSWER and _WRONG_LABEL.search(before) and asked.asks is Asks.RIGHT:
+            return Says.FALSE
+        if says is not Says.LIKELY:
+            return says
+        if not mention.lettered and asked.lacks_denial(before + said):
+            return Says.HOLDS
+        return _by_polarity(before + said, asked)
 
     def _leading(self, shape: Shape, mention: Mention, at: int, asked: Asked) -> Rule | None:
         form = shape.text

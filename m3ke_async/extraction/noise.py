@@ -86,7 +86,7 @@ def _is_named(text: str, start: int, left: str) -> bool:
         before = text[start - 2 : start - 1]
         return before.isalpha() and before not in LETTERS
     place = len(text[max(0, start - 10) : start].rstrip(" ")) + max(0, start - 10)
-    if _QUANTITY.search(text, max(0, place - 6), place):
+    if text[start + 1 : start + 2] not in {":", "："} and _QUANTITY.search(text, max(0, place - 6), place):
         return True
     if text[place - 1 : place] == "×" and place < start and text[place - 2 : place - 1] in LETTERS:
         return False  # the mark of the option before

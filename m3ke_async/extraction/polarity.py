@@ -36,11 +36,14 @@ _DENIED = Pattern(r"(?:[不未非]|没有)(?:应该?|能够?|可以?|会|需要?
 _DENIED_KIND = Pattern(
     r"(?:不属于|不(?:就|都)?是|不包括在?|不作为|不列入|不在)由?(?!下|以|哪|其)"
     r"([^，。；()（）\s]{2,20}?)(?:的(?:一?[项个种]|选项)?|之[一列])?(?:是|有|为)?\Z"
+    r"|([^，。；()（）\s]{2,20})(?:不包括|不包含|不含)\Z"
     r"|\bnot\s(?:considered\s)?(?:an?\s|(?:one\sof\s|part\sof\s)?(?:the\s)?)?([a-z][a-z -]{2,40})\Z"
 )
 _SENTENCE_END = Pattern(r"[。！；;!\n.?](?:(?<![.?])|(?= ))")
 #: A last clause that only says what to do; the question stands before it.
 _ALL_BUT = Pattern(r"除了?(?:下列|以下|下面)?(?:哪|何|[(（])")
+#: What denies a flaw asks for what is right.
+_FLAWLESS = Pattern(r"(?:没有|不存在|不含|无)(?:任何)?(?:语病|语法错误|错误|错别字|别字|歧义|毛病|问题)")
 _REQUEST = Words(r"请|选出|找出|作答", r"\b(?:choose|select)")
 #: What may stand after a question's last word.
 _MARKS = " ?？:：()（）_.。\n\u3000"
@@ -59,6 +62,7 @@ def asks(question: str) -> Asks:
         clause = sentence.replace(",", "，").rpartition("，")[2]
         if len(clause) > 3 and not _REQUEST.search(clause):
             sentence = clause
+    sentence = _FLAWLESS.sub("", sentence)
     if _WRONG.search(sentence):
         return Asks.WRONG
     return Asks.NOT if _NOT.search(sentence) or _ALL_BUT.search(end) else Asks.RIGHT
@@ -73,4 +77,9 @@ def denied_verb(question: str) -> str:
 def denied_kind(question: str) -> str:
     """What a question says that its answer is not, empty where it denies something else."""
     found = _DENIED_KIND.search(question.lower().rstrip(_MARKS)[-_END:])
-    return (found[1] or found[2]).removesuffix("s") if found else ""
+    return (found[1] or found[2] or found[3]).removesuffix("s") if found else ""
+
+
+def denies(said: str) -> bool:
+    """Whether the words hold a denial or call something wrong."""
+    return _NOT.search(said) is not None or _WRONG.search(said) is not None

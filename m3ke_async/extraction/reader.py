@@ -12,6 +12,7 @@ from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, liste
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import Asks
 from m3ke_async.extraction.relevance import answers_question, is_bare, is_listed, names_else, speaks_of
+from m3ke_async.extraction.remarks import remarked
 from m3ke_async.extraction.rewording import near, part
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
@@ -43,9 +44,9 @@ _CUT = Pattern(
 #: The longest reply in which a bare letter, without brackets or words, is not a name of some quantity.
 _SHORT = 80
 #: Before a bare number: it is a result; the signs that also serve on the way count at the end only.
-_RESULT = Pattern(r"(?:\A|[是为：:得约])\Z")
+_RESULT = Pattern(r"(?:\A|[是为：:得约]|等于)\Z")
 _LAST_RESULT = Pattern(
-    r"(?:\A|\n|[是为：:得约=到有共≈（({]|\b(?:is|be|equals?|to|about|get|gives?|have|answer))\Z",
+    r"(?:\A|\n|[是为于：:得约=到有共≈（({]|\b(?:is|be|equals?|to|about|get|gives?|have|answer))\Z",
     re.IGNORECASE,
 )
 #: The beginning of a sentence; a reply that ends on an option's name there has only begun to speak of it.
@@ -115,6 +116,10 @@ class Reader:
             echo = answers_question(text, own, asked.stem)
             if echo:
                 return picked(echo.letters, "answers-question", echo)
+        if len(told.letters) != 1 and complete and "remark" in self._names and asked.asks is Asks.RIGHT:
+            remark = remarked(text, texts, asked.stem)
+            if remark:
+                return picked(remark.letters, "remark", remark)
         return told._replace(rule=f"text:{told.rule}") if told.rule else told
 
     def _may_echo(self, texts: Sequence[Mention], asked: Asked) -> bool:
@@ -230,7 +235,7 @@ def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:
     if size > _LONG and mention.start > _EDGE and mention.end < len(text.rstrip()) - _EDGE:
         return False
     if asked.asks is not Asks.RIGHT:
-        return _AGAINST.search(text) is not None
+        return _AGAINST.search(text[: mention.start] + "\n" + text[mention.end :]) is not None
     return not asked.question or speaks_of(text, mention, asked.stem)
 
 

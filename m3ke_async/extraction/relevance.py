@@ -78,12 +78,15 @@ class Stem:
     Attributes:
         text: the whole question in small letters.
         words: the words of its last sentence, without those that ask.
-        content: those of them that say what it is about.
+        clause: the words of its last clause.
+        content: those of its words that say what it is about.
     """
 
     def __init__(self, question: str) -> None:
         self.text = question.lower().rstrip(_BLANKS)
-        self.words = words(_last_sentence(_ASKING.sub("", self.text)))
+        sentence = _last_sentence(_ASKING.sub("", self.text))
+        self.words = words(sentence)
+        self.clause = words(_COMMA.split(sentence)[-1])
         self.content = frozenset(self.words) - _EMPTY
 
     @cached_property

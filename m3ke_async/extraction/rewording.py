@@ -89,8 +89,16 @@ def _partial(said: str, options: OptionTexts, *, whole: bool = False) -> str | N
 
 def _shortens(short: str, option: str) -> bool:
     """Whether the option's characters hold those of the short form in order, the first at the start."""
-    rest = iter(option)
-    return len(short) > _SHORTEST and short[0] == option[0] and all(char in rest for char in short)
+    if len(short) <= _SHORTEST or short[0] != option[0]:
+        return False
+    if len(option) < len(short) <= len(option) + 2:  # 五四爱国运动 for 五四运动
+        return short[-1] == option[-1] and _in_order(option, short)
+    return _in_order(short, option)
+
+
+def _in_order(chars: str, text: str) -> bool:
+    rest = iter(text)
+    return all(char in rest for char in chars)
 
 
 #: How few characters the question's last words and a short form may have.

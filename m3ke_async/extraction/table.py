@@ -75,7 +75,7 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.LIKELY,
         "a sentence that ends on the option, Chinese",
-        "是|为",
+        "是|为|对应",
         r"\s?@(?:\s?[(（][^()（）\n]{0,24}[)）])?(?=\s?[。.\n!！,，；;]|\s?\Z)",
         "A 是港口，首都是B。",
         "A 是港口，首都是B的话",
@@ -395,7 +395,7 @@ RULES: tuple[Rule, ...] = (
         Says.REJECT,
         "excluded by name",
         "排除|划掉|划去|去掉|剔除|淘汰|否定|不选"
-        "|未选|勿选|别选|没选|没有选|并非|而非|不能|不应|不该|不可|不会|不太|不可能|不应该|不是|不为",
+        "|未选|勿选|别选|没选|没有选|并非|而非|不能|不应|不该|不可|不会|不太|不可能|不应该|不是|不为|不包括|不包含|不属于",
         r"(?:可能|是|选择|选|为){0,2}[了掉\s的项也]{0,4}@",
         "先排除A、C，再排除D",
         "先看A、C，再看D",
@@ -483,8 +483,8 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.LIKELY,
         "better than others or best, English",
-        "better|best|more likely|more accurate|more appropriate|more suitable|most likely|most accurate"
-        "|most appropriate",
+        "better|best|stronger|strongest|more likely|more accurate|more appropriate|more suitable"
+        "|most likely|most accurate|most appropriate",
         r"\b",
         "A and B are plausible, but B is better.",
         "A and B are plausible, but B is older.",
@@ -583,8 +583,8 @@ RULES: tuple[Rule, ...] = (
         "a tick after the option or its text",
         "✓|✔|✅|☑|√",
         "",
-        "A. 上海（港口）\nB. 北京（首都）✔\nC. 广州（花城）\nD. 西安（古都）",
-        "A. 上海（港口）\nB. 北京（首都）\nC. 广州（花城）\nD. 西安（古都）",
+        "A. 上海（港口）\nB. 北京（都城）✔\nC. 广州（花城）\nD. 西安（古都）",
+        "A. 上海（港口）\nB. 北京（都城）\nC. 广州（花城）\nD. 西安（古都）",
         reach=24,
     ),
     Rule(
@@ -623,6 +623,20 @@ RULES: tuple[Rule, ...] = (
         "A项错误，C项错误，D项有误",
         "A项存疑，C项存疑，D项存疑",
         reach=60,
+    ),
+    Rule(
+        "zh-flawed",
+        Tier.VERDICT,
+        Place.AFTER,
+        Says.FALSE,
+        "a flaw of the kind that explanations name",
+        "曲解|歪曲|以偏概全|过于绝对|太绝对|说法绝对|表述绝对|绝对化|张冠李戴|偷换概念|无中生有|于文无据|文中无据|牵强|因果颠倒|因果倒置|强加因果"
+        "|扩大范围|扩大了|缩小范围|缩小了|夸大|答非所问|混淆|不合逻辑|语序不当|搭配不当|成分残缺|残缺|重复啰嗦|前后矛盾|极端|片面|没有体现|未体现"
+        "|没有涉及|未涉及|未提及|没有提到|没有提及|违背|违反题意|与题意无关|与题干无关|与题目无关|与本题无关|与题无关|无关",
+        "",
+        "A项过于绝对，C项无中生有，D项以偏概全",
+        "A项过于遥远，C项在南方，D项在西边",
+        reach=40,
     ),
     Rule(
         "zh-is-not",
@@ -743,7 +757,7 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.TRUE,
         "said to be right, English",
-        "correct|correctly|true|right|accurate|accurately|valid",
+        "correct|correctly|true|right|accurate|accurately|valid|fits",
         r"\b",
         "A is a port. B is correct. C is far.",
         "A is a port. B is far. C is far.",
@@ -839,6 +853,17 @@ RULES: tuple[Rule, ...] = (
         "",
         "北京是中华人民共和国的首都，上海是直辖市。",
         "北京是大城市，上海是直辖市。",
+    ),
+    Rule(
+        "remark",
+        Tier.TEXT,
+        Place.NOWHERE,
+        Says.SUM,
+        "the one remark of four that says what the question asks for",
+        "",
+        "",
+        "A处在海边，B设有共和国的首都，C处在南方，D处在西部",
+        "A处在海边，B处在北方，C处在南方，D处在西部",
     ),
     Rule(
         "single",

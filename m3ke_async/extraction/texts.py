@@ -69,7 +69,11 @@ _LATIN_PLACE = Pattern(
 
 def compact(text: str) -> str:
     """The text in small letters without spaces and punctuation."""
-    return "".join(_KEPT.findall(text)).translate(_RAISED).lower()
+    return _dense(text).lower()
+
+
+def _dense(text: str) -> str:
+    return "".join(_KEPT.findall(text)).translate(_RAISED)
 
 
 def _places(text: str) -> list[int]:
@@ -93,13 +97,17 @@ class OptionTexts:
     Attributes:
         asked: the question's text in small letters.
         plain: each option's text in small letters.
-        dense: compact text by letter; options that are equal or empty are left out.
+        dense: compact text by letter, in its own case where that alone tells two options apart; options
+            that are equal or empty are left out.
     """
 
     def __init__(self, options: Mapping[str, str], question: str = "") -> None:
         self.asked = question.lower()
         self.plain = {letter: text.lower() for letter, text in options.items()}
-        dense = {letter: compact(_ARTICLE.sub("", text, count=1)) for letter, text in options.items()}
+        dense = {letter: _dense(_ARTICLE.sub("", text, count=1)) for letter, text in options.items()}
+        low = {letter: text.lower() for letter, text in dense.items()}
+        self._cased = len(set(low.values())) < len(set(dense.values()))
+        dense = dense if self._cased else low
         texts = list(dense.values())
         self.dense = {letter: text for letter, text in dense.items() if text and texts.count(text) == 1}
         self._doubled = {text: text for text in texts if text and texts.count(text) > 1}
@@ -129,7 +137,7 @@ class OptionTexts:
         return joined(text, sorted(apart if len(apart) > len(letters) else claims.found))
 
     def _claim_texts(self, text: str, claims: _Claims) -> None:
-        dense = compact(text)
+        dense = _dense(text) if self._cased else compact(text)
         places: list[int] = []
         for stems in (False, True) if len(text) < _SHORT else (False,):
             needles = self.stems if stems else {**self.dense, **self._doubled}
@@ -205,8 +213,9 @@ class _Claims:
         self._taken[start:end] = b"1" * (end - start)
         if letter not in LETTERS:
             return  # a text that two options share
-        opens = self._text[max(0, start - 16) : start].rstrip(" -*•·>#\t")[-1:] in {"", "\n"}
-        self.found.append(Mention(start, end, letter, (start, end), opens, opens, told=True, lettered=False))
+        line = _OPENS.search(self._text, max(0, start - 16), start)
+        opens, first = line is not None, line.start(1) if line else start
+        self.found.append(Mention(first, end, letter, (start, end), opens, opens, told=True, lettered=False))
 
 
 def _stems(dense: Mapping[str, str]) -> dict[str, str]:
@@ -235,8 +244,10 @@ def _shared(texts: Sequence[str]) -> int:
     )
 
 
+#: The beginning of a line before what stands first on it, with its bullet or number.
+_OPENS = Pattern(r"(?:\A|\n)[\s*•·>#-]{0,6}((?:\d{1,2}\s?[.、)）．]|[①-⑳])?\s{0,2})\Z")
 #: An operator before or after a number: the number is a part of a calculation and not its result.
-_OPERATOR_BEFORE = Pattern(r"[×÷*+^/]\s?\Z")
+_OPERATOR_BEFORE = Pattern(r"(?:[×÷*+^/]|[a-zA-Z]\s?→)\s?\Z")
 _OPERATOR_AFTER = Pattern(r"\s?(?:[×÷*+^=](?!=|>)|-\s?\d|/\s?[\da-zπ(])")
 
 
@@ -246,7 +257,7 @@ def _apart(text: str, start: int, end: int) -> bool:
     before, after = text[start - 1 : start], text[end : end + 1]
     if (last.isdigit() or last == "%") and _OPERATOR_AFTER.match(text, end):
         return False
-    if first.isdigit() and _OPERATOR_BEFORE.search(text, max(0, start - 2), start):
+    if first.isdigit() and _OPERATOR_BEFORE.search(text, max(0, start - 4), start):
         return False
     if first.isascii() and first.isalnum() and before:
         if before.isascii() and before.isalnum():
