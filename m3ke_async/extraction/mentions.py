@@ -53,6 +53,8 @@ _WORDS_BEFORE = ("选择项", "选项", "options", "option", "choices", "choice"
 _WORDS_AFTER = ("这个选项", "这一选项", "个选项", "选项", "这一项", "这项", "项", " option", " choice")
 _ENDS_BEFORE = frozenset(word[-1] for word in _WORDS_BEFORE) | {" "}
 _HEADING = Pattern(r"\s{0,2}[.．、:：)）]|\s?[,，-]\s?(?=\S)")
+#: How many blanks markup may leave between a letter and its bracket.
+_BLANKS = 3
 _BLANK = (" ", "\t", "\u3000")
 _BULLETS = " -*•·>#\t"
 _LINE_START = frozenset(_BULLETS + "\n")
@@ -226,14 +228,24 @@ def _after_text(text: str, mention: Mention, asked: Asked) -> Mention:
 
 
 def _skip_back(text: str, place: int) -> int:
-    while place and text[place - 1] in _OPEN:
-        place -= 1
+    """Where the brackets before the place begin, with the blanks inside them."""
+    outside = place
+    while outside and (
+        text[outside - 1] in _OPEN or (text[outside - 1] == " " and place - outside < _BLANKS)
+    ):
+        outside -= 1
+        place = outside if text[outside] in _OPEN else place
     return place
 
 
 def _skip_on(text: str, place: int) -> int:
-    while place < len(text) and text[place] in _CLOSE:
-        place += 1
+    """Where the brackets after the place end, with the blanks inside them."""
+    outside = place
+    while outside < len(text) and (
+        text[outside] in _CLOSE or (text[outside] == " " and outside - place < _BLANKS)
+    ):
+        outside += 1
+        place = outside if text[outside - 1] in _CLOSE else place
     return place
 
 

@@ -41,6 +41,14 @@ _CUT = Pattern(
 )
 
 
+#: The name of the speaker or a courtesy before all else.
+_OPENING = Pattern(
+    r"\s{0,4}(?:(?i:assistant|助手|ai)\s?[:：\n]\s{0,4}"
+    r"|(?:好的?|当然可?以?|没问题|[您你]好|嗯)[，,！!。](?![^。！!\n：:]{0,60}(?:答案|选|是|为(?!您|你)))[^。！!\n：:A-Z]{0,40}"
+    r"(?:回答|解答|解决|分析|帮助|帮您|帮你|为您|问题|题目)[^。！!\n：:A-Z]{0,16}[。！!：:\n]\s{0,4}"
+    r"|(?i:sure|certainly|of course|hello|hi|okay|ok)[,!. ](?![^.!\n:]{0,60}\b(?:[A-D]|is)\b)[^.!\n:]{0,40}"
+    r"(?:help|answer|question|analy[sz]e|solution)[^.!\n:]{0,16}[!:.\n]\s{0,4})"
+)
 #: The longest reply in which a bare letter, without brackets or words, is not a name of some quantity.
 _SHORT = 80
 #: Before a bare number: it is a result; the signs that also serve on the way count at the end only.
@@ -81,8 +89,9 @@ class Reader:
 
         `complete` is false for a reply that ran out of tokens: only what it states counts then.
         """
-        start, weakly = 0, False
-        for cut in _CUT.finditer(text):
+        opening = _OPENING.match(text)
+        start, weakly = (opening.end() if opening and text[opening.end() :].strip() else 0), False
+        for cut in _CUT.finditer(text, start):
             weak = cut["weak"] is not None
             if weak and weakly:
                 continue  # read once to the first of them, so that time stays linear

@@ -114,6 +114,17 @@ RULES: tuple[Rule, ...] = (
         "我选A，但B也远",
     ),
     Rule(
+        "numbered",
+        Tier.STATEMENT,
+        Place.BEFORE,
+        Says.ALSO,
+        "one of several answers with numbers",
+        "\n2|\n3|\n4",
+        r"\s?[.、．)）:：]\s?@(?=[。.]?\s{0,3}(?:\n|\Z))",
+        "1. A\n2. B\n以上",
+        "1. A\n2. B 国\n以上",
+    ),
+    Rule(
         "zh-the-one",
         Tier.STATEMENT,
         Place.BEFORE,
