@@ -159,6 +159,9 @@ _RUN_OPTIONS = (
         "--tasks", multiple=True, type=_TEXT, metavar="GLOBS", help="Only these tasks, such as 'Math*,*Law*'."
     ),
     click.option("--limit", type=int, metavar="N", help="Questions per task, from its start."),
+    click.option(
+        "--skip-overlap", is_flag=True, default=None, help="Leave out questions that are in both splits."
+    ),
     click.option("--template", metavar="NAME|FILE", help="Prompt template.  [default: m3ke-zh/1]"),
     click.option(
         "--fewshot", metavar="message|turns", help="Examples in one message or as turns.  [default: message]"

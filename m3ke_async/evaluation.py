@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.adaptation import Change, adapt, named, refused_by_file
 from m3ke_async.errors import UsageError
 from m3ke_async.manner import ThinkingMode, thinking_fields
+from m3ke_async.overlap import overlapping
 from m3ke_async.prompt import Prompt, Prompter, load_template
 from m3ke_async.request import ChatRequest, canonical_body
 from m3ke_async.rotation import ROTATIONS, rotated
@@ -62,6 +63,7 @@ class Evaluation:
         address: what stands for the address in the requests' identity.
         template: the wording.
         changes: what is sent otherwise, since the model refuses it as it was meant.
+        left_out: ids, by task, of questions that are not asked although they are within the limit.
     """
 
     settings: RunSettings
@@ -72,6 +74,7 @@ class Evaluation:
     address: str
     template: Template
     changes: tuple[Change, ...] = ()
+    left_out: Mapping[str, frozenset[int | str]] = field(default_factory=dict)
 
     def as_begun(self, record: Mapping[str, Any] | None) -> Evaluation:
         """The same as an earlier command sent it, by its run.json; None where there was none."""
@@ -111,7 +114,8 @@ class Evaluation:
         """What is to be asked: questions, times the asks of each."""
         split, limit = self.settings.split, self.settings.limit
         sizes = (task.sizes.get(split, 0) for task in self.suite.tasks)
-        return len(self.variants) * sum(size if limit is None else min(size, limit) for size in sizes)
+        questions = sum(size if limit is None else min(size, limit) for size in sizes)
+        return len(self.variants) * (questions - sum(map(len, self.left_out.values())))
 
     def items(self, task: Task) -> Iterator[Item]:
         """The questions of a task in file order, each with its requests; built as they are taken."""
@@ -129,8 +133,9 @@ class Evaluation:
             fewshot=settings.fewshot,
             system=settings.system,
         )
-        variants = self.variants
-        for question in islice(task.questions(settings.split), settings.limit):
+        variants, left_out = self.variants, self.left_out.get(task.name, frozenset())
+        within = islice(task.questions(settings.split), settings.limit)
+        for question in (question for question in within if question.id not in left_out):
             for rotation, sample in variants:
                 shown = rotated(question, rotation or 0)
                 prompt = prompter.prompt(shown)
@@ -172,6 +177,7 @@ class Evaluation:
             "max_tokens": settings.max_tokens,
             # What came later stands here only where it is used, so that older runs keep their names.
             **({} if self.protocol is CHAT else {"protocol": self.protocol.name}),
+            **({"skip_overlap": True} if settings.skip_overlap else {}),
             **({"thinking": self.thinking} if settings.thinking is not ThinkingMode.DEFAULT else {}),
             **({"rotate": True} if settings.rotate else {}),
             **({"samples": settings.samples} if settings.samples > 1 else {}),
@@ -203,4 +209,6 @@ def make_evaluation(
         )
     thinking_fields(settings.thinking, profile, model, find_protocol(settings.protocol, profile))
     template, refuses = load_template(settings.template), profile.parameters.refuses
-    return Evaluation(settings, suite, selected, profile, model, address, template, refused_by_file(refuses))
+    changes = refused_by_file(refuses)
+    left_out = overlapping(selected, suite, settings.split, settings.limit) if settings.skip_overlap else {}
+    return Evaluation(settings, suite, selected, profile, model, address, template, changes, left_out)

@@ -96,6 +96,7 @@ def write_results(
             limit=evaluation.settings.limit,
             rotate=evaluation.settings.rotate,
             samples=evaluation.settings.samples,
+            left_out=evaluation.left_out,
         )
     scores = replace(scores, diagnostics=diagnosis.found())
     write_json(run.scores, scores.to_json())

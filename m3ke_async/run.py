@@ -335,6 +335,11 @@ def _announce(evaluation: Evaluation, display: Display) -> None:
     for change in evaluation.changes:
         title = evaluation.profile.title
         display.say(f"{title} takes another request than the settings ask for: {change.says}")
+    if left_out := sum(map(len, evaluation.left_out.values())):
+        them = (
+            "question that is in both splits is" if left_out == 1 else "questions that are in both splits are"
+        )
+        display.say(f"{left_out:,} {them} left out; m3ke data check lists such questions")
     if not evaluation.suite.labelled(settings.split):
         display.say(
             f"the {settings.split} split has no public answers: this run writes predictions and has no "

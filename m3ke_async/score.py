@@ -18,7 +18,7 @@ from m3ke_async.suite import LETTERS, Cluster, Level, Split
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from m3ke_async.suite import Task
@@ -172,6 +172,7 @@ def score(
     limit: int | None = None,
     rotate: bool = False,
     samples: int = 1,
+    left_out: Mapping[str, Collection[object]] | None = None,
 ) -> Scores:
     """Count the answers, in any order, each question once.
 
@@ -186,6 +187,7 @@ def score(
         limit: questions asked per task at most; None is all.
         rotate: whether each question is asked in the four orders of its options.
         samples: how often each of these is asked.
+        left_out: questions within the limit that are not asked, by task.
 
     Raises:
         DataError: where an answer belongs to another task or split, or where a task has more answers than
@@ -214,6 +216,7 @@ def score(
     for task in present:
         size = task.sizes[split]
         wanted = size if limit is None else min(size, limit)
+        wanted -= len((left_out or {}).get(task.name, ()))
         chosen = wanted if selected is None or task.name in selected else 0
         scored.append(_task_score(task, split, chosen, cells[task.name]))
     scores = _assemble(split, limit, scored, sums.total())

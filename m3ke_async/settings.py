@@ -68,6 +68,7 @@ class RunOptions(TypedDict, total=False):
     fresh: bool
     retry_failed: bool
     retry_filtered: bool
+    skip_overlap: bool
     policy: str
     price: str
     max_cost: float
@@ -109,6 +110,7 @@ class RunSettings:
         fresh: ask again what has a stored reply; the old replies are kept aside.
         retry_failed: ask only what failed before.
         retry_filtered: ask again what the provider's content check stopped.
+        skip_overlap: leave out questions that stand in the other split as well.
         policy: how letters are found in replies, one of `choice.POLICIES`.
         price: money for a million prompt tokens and a million completion tokens.
         max_cost, max_requests, max_tokens_total, max_time: what this command may use.
@@ -143,6 +145,7 @@ class RunSettings:
     fresh: bool = False
     retry_failed: bool = False
     retry_filtered: bool = False
+    skip_overlap: bool = False
     policy: str = POLICIES[0]
     price: Price | None = None
     max_cost: float | None = None
@@ -366,6 +369,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "fresh": _flag,
     "retry_failed": _flag,
     "retry_filtered": _flag,
+    "skip_overlap": _flag,
     "policy": _word(POLICIES),
     "price": _price,
     "max_cost": _number(0, above=True),

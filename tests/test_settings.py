@@ -91,6 +91,7 @@ def test_every_option_is_taken_as_given() -> None:
         "fresh": True,
         "retry_failed": True,
         "retry_filtered": False,
+        "skip_overlap": False,
         "policy": "strict",
         "price": "0.15,0.6",
         "max_cost": 2,
