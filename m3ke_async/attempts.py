@@ -80,6 +80,10 @@ _KEPT_BODY = 16 * 1024
 _STORE_PAUSE, _STORE_TRIES = 1.0, 60
 
 
+#: Seconds between two looks at a question that another process is asking.
+_CLAIM_PAUSE = 0.5
+
+
 @dataclass(slots=True, eq=False)
 class _Attempt:
     """A question that is sent once.
@@ -150,10 +154,9 @@ class Attempts:
 
     async def ask(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> Job:
         """Send a question once, or one that is due again in its place; which, when all is settled."""
-        reservation = await self._admit(job, endpoint, task)
+        job, reservation = await self._leave(job, endpoint, task)
         if reservation is None:
             return job
-        job = self._turn(job, reservation)
         request = job.ask.request
         if job.late is not None:
             job.late.cancel()
@@ -188,6 +191,40 @@ class Attempts:
         elif not attempt.overdue:
             await self._settle(attempt, response, error)
         return job
+
+    async def _leave(
+        self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]
+    ) -> tuple[Job, Reservation | None]:
+        """Leave to send a question, and which; None when none is to be sent here and now."""
+        if not self._claim(job):
+            return job, None
+        reservation = await self._admit(job, endpoint, task)
+        if reservation is None:
+            return job, None
+        job = self._turn(job, reservation)
+        if not self._claim(job):
+            reservation.refund()
+            return job, None
+        return job, reservation
+
+    def _claim(self, job: Job) -> bool:
+        """Whether a question is to be asked here: no other process is at it, or has answered it."""
+        if job.claimed:
+            return True
+        key, now = job.ask.request.key, self._loop.time()
+        patience = max(LATE, self._settings.timeout)
+        waited = 0.0 if job.held_up is None else now - job.held_up
+        job.claimed = self._store.claims.take(key) or waited > patience
+        if not job.claimed:
+            job.held_up = now - waited
+            if not self._course.stopping:
+                self._backlog.again(job, now + _CLAIM_PAUSE)
+                self._tally.waiting = self._backlog.waiting
+            return False
+        if job.held_up is None or self._settings.replace or self._store.get(key) is None:
+            return True
+        self._tally.stored += self._close(job)
+        return False
 
     def _turn(self, job: Job, reservation: Reservation) -> Job:
         """The question that the leave is used for: what is due again goes before what is new."""
@@ -421,6 +458,8 @@ class Attempts:
         if job.late is not None and job.late is not asyncio.current_task():
             job.late.cancel()
         job.late = None
+        if job.claimed:
+            self._store.claims.release(job.ask.request.key)
         times = self._backlog.close(job)
         self._tally.waiting = self._backlog.waiting
         return times

@@ -42,6 +42,8 @@ class Job:
         followers: later questions with the same request; they are answered by its reply.
         ticket: its place in the heap; None while it does not wait.
         closed: whether it is answered or given up.
+        claimed: whether no other process may ask it now.
+        held_up: since when another process is asking it, by the loop's clock; None while none is.
     """
 
     ask: Ask
@@ -52,6 +54,8 @@ class Job:
     followers: int = 0
     ticket: int | None = None
     closed: bool = False
+    claimed: bool = False
+    held_up: float | None = None
 
 
 class Pause(Enum):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from m3ke_async.carve import carve
+from m3ke_async.claims import Claims
 from m3ke_async.database import (
     GET,
     PUT,
@@ -106,6 +107,10 @@ class ReplyStore:
         warn: is told, in one line, of a file that was mended, made again or is read-only.
         copies: replies that are kept elsewhere, for a damaged file that has them no more.
 
+    Attributes:
+        path: the SQLite file.
+        claims: on requests that are on their way.
+
     Raises:
         UsageError: the folder cannot be written, or a newer version wrote the file.
     """
@@ -122,6 +127,7 @@ class ReplyStore:
         self.path, self._spares, self._run, self._warn, self._copies = path, spares, run, warn, copies
         self._others: list[sqlite3.Connection] = []  # are read after the one that is written
         self._wrote = self._told = False
+        self.claims = Claims(path.with_name(f".{path.name}.claims"))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             finish_mending(path)
@@ -359,6 +365,7 @@ class ReplyStore:
                     f"the reply store {self._at} was moved or removed while it was in use, and cannot be "
                     f"made again ({error}): its replies are lost unless it was moved"
                 )
+        self.claims.close()
         for database in (self._db, *self._others):
             database.close()
 

@@ -14,6 +14,7 @@ from m3ke_async.attempts import _STORE_TRIES, MAX_WAIT
 from m3ke_async.concurrency import AdaptiveConcurrency
 from m3ke_async.engine import _ROOM, GRACE
 from m3ke_async.errors import DataError, IncompleteError, StoppedError
+from m3ke_async.request import Reply
 from m3ke_async.retry import RETRY_BUDGET
 from m3ke_async.store import ReplyStore, StoreError
 from m3ke_async.tally import Budget, Price
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from m3ke_async.request import ChatRequest, Reply
+    from m3ke_async.request import ChatRequest
     from tests.server import Act, Seen
 
 
@@ -879,6 +880,59 @@ def test_replies_are_written_as_long_as_tries_are_left_though_the_grace_is_over(
     with pytest.raises(IncompleteError):
         run(asking)
     assert store.get(make_ask("Q0-0").request.key) is not None
+
+
+# -- other processes on the same store -----------------------------------------------------
+
+
+class Elsewhere:
+    """Claims that another process holds until a time."""
+
+    def __init__(self, until: dict[str, float]) -> None:
+        self._until = {make_ask(mark).request.key: fake_time.START + time for mark, time in until.items()}
+        self.released: list[bytes] = []
+
+    def take(self, key: bytes) -> bool:
+        return asyncio.get_running_loop().time() >= self._until.get(key, 0.0)
+
+    def release(self, key: bytes) -> None:
+        self.released.append(key)
+
+    def close(self) -> None:
+        pass
+
+
+def test_what_another_process_is_asking_is_waited_for_and_taken_from_the_store(
+    store: ReplyStore, wire: Wire
+) -> None:
+    asking = bench(store, wire, marks(1, 4))
+    store.claims = elsewhere = Elsewhere({"Q0-1": 7.0, "Q0-2": 3.0})  # type: ignore[assignment]
+    theirs = Reply("theirs")
+
+    async def main() -> None:
+        asyncio.get_running_loop().call_later(6.9, store.put, make_ask("Q0-1").request, theirs)
+        await asking.run()
+
+    fake_time.run(main())
+    assert sorted(seen.mark for seen in wire.seen) == ["Q0-0", "Q0-2", "Q0-3"]  # they gave one up
+    assert store.get(make_ask("Q0-1").request.key) == theirs
+    assert (asking.tally.stored, asking.tally.answered, asking.tally.waiting) == (1, 3, 0)
+    assert len(elsewhere.released) == 4
+
+
+def test_another_process_that_never_ends_holds_nobody_up_for_ever(store: ReplyStore, wire: Wire) -> None:
+    asking = bench(store, wire, marks(1, 2), timeout=30.0)
+    store.claims = Elsewhere({"Q0-1": 1e9})  # type: ignore[assignment]
+    assert 60 < run(asking) < 70
+    assert len(asking.replies) == 2
+
+
+def test_a_stop_does_not_wait_for_another_process(store: ReplyStore, wire: Wire) -> None:
+    asking = bench(store, wire, marks(1, 40), budget=Budget(requests=3))
+    store.claims = Elsewhere({f"Q0-{row}": 1e9 for row in range(0, 40, 2)})  # type: ignore[assignment]
+    with pytest.raises(IncompleteError, match="--max-requests 3"):
+        run(asking)
+    assert len(wire.seen) == 3
 
 
 # -- the ledger ----------------------------------------------------------------------------

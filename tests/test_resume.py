@@ -374,19 +374,20 @@ async def test_two_runs_fill_one_store_at_the_same_time(server: Server, suite: P
     assert sum(server.counts.values()) <= 40
 
 
-async def test_two_processes_fill_one_store_at_the_same_time(
+async def test_two_processes_fill_one_store_at_the_same_time_and_buy_nothing_twice(
     server: Server, suite: Path, tmp_path: Path
 ) -> None:
     results = tmp_path / "results"
+    server.default = lambda mark: right_reply(mark).after(0.05)
     commands = [
-        run_arguments(suite, server.url, results, "--tasks", tasks)
-        for tasks in ("Task 00*,Task 01*", "Task 01*,Task 02*")
+        run_arguments(suite, server.url, results, "--name", name, "--tasks", tasks)
+        for name, tasks in (("one", "Task 00*,Task 01*"), ("two", "Task 00*,Task 01*,Task 02*"))
     ]
     both = await asyncio.gather(*[ended(process) for process in [await start(*one) for one in commands]])
     assert [process.code for process in both] == [0, 0], both
-    sent = len(server.seen)
+    assert (len(server.seen), set(server.counts.values())) == (30, {1})
     check_complete(await ask(suite, server.url, results), ALL)
-    assert len(server.seen) == sent <= 40
+    assert len(server.seen) == 30
 
 
 async def test_a_damaged_store_is_moved_aside_with_a_warning(
