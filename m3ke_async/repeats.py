@@ -35,6 +35,8 @@ def majority(asked: Sequence[tuple[Outcome, str | None]]) -> tuple[Outcome, str 
     Args:
         asked: outcome and letter of each ask, the letters being those of the question itself.
     """
+    if len(asked) == 1:
+        return asked[0]
     outcomes = Counter(outcome for outcome, _ in asked)
     if outcomes[Outcome.FAILED]:
         return Outcome.FAILED, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from m3ke_async.store import Failure
 from m3ke_async.suite import Split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from m3ke_async.evaluation import Evaluation, Item
     from m3ke_async.replies import Find
@@ -68,7 +69,7 @@ def write_results(
         run: where to write.
         key: right letters by task and id, which go before the suite's own.
     """
-    split, diagnosis = evaluation.settings.split, Diagnosis()
+    split, diagnosis, asks = evaluation.settings.split, Diagnosis(), len(evaluation.variants)
     run.path.mkdir(parents=True, exist_ok=True)  # it may have been removed while questions were asked
     with (
         whole_file(run.answers) as file,
@@ -77,16 +78,22 @@ def write_results(
     ):
 
         def written() -> Iterator[Answer]:
-            for item, found in _found(evaluation, find):
-                answer = _answer(evaluation.settings, item, found, key)
-                _diagnose(diagnosis, item.question, answer, found)
-                line = dump_json(answer.to_json()) + b"\n"
-                file.write(line)
-                if answer.outcome in _UNCLEAR:
-                    unclear.write(line)
-                elif answer.outcome is Outcome.FAILED:
-                    failed.write(line)
-                yield answer
+            for _, asked in groupby(_found(evaluation, find), _question):
+                choices = []
+                for item, found in asked:
+                    answer = _answer(evaluation.settings, item, found, key)
+                    choices.append((answer.outcome, answer.choice))
+                    if not isinstance(found, Failure):
+                        diagnosis.add_reply(found.model, found.fingerprint)
+                    line = dump_json(answer.to_json()) + b"\n"
+                    file.write(line)
+                    if answer.outcome in _UNCLEAR:
+                        unclear.write(line)
+                    elif answer.outcome is Outcome.FAILED:
+                        failed.write(line)
+                    yield answer
+                if (letter := _letter(choices, asks)) is not None:
+                    diagnosis.add_choice(item.question, letter, answer.key)
 
         scores = score(
             evaluation.whole.tasks,
@@ -103,17 +110,19 @@ def write_results(
     if split is Split.TEST:
         with run.answers.open("rb") as lines:
             rows = map(orjson.loads, lines)  # written a moment ago: nothing to check
-            write_predictions(run.predictions, evaluation.suite, split, _letters(rows, evaluation))
+            write_predictions(run.predictions, evaluation.suite, split, _letters(rows, asks))
     return scores
 
 
-def _letters(
-    rows: Iterator[dict[str, Any]], evaluation: Evaluation
-) -> Iterator[tuple[str, int | str, str | None]]:
+def _letters(rows: Iterator[dict[str, Any]], asks: int) -> Iterator[tuple[str, int | str, str | None]]:
     """Task, id and the one letter of each question."""
     for (task, id_), asked in groupby(rows, itemgetter("task", "id")):
-        found = [(Outcome(row["outcome"]), row["choice"]) for row in asked]
-        yield task, id_, majority(found)[1] if len(found) == len(evaluation.variants) else None
+        yield task, id_, _letter([(Outcome(row["outcome"]), row["choice"]) for row in asked], asks)
+
+
+def _letter(choices: Sequence[tuple[Outcome, str | None]], asks: int) -> str | None:
+    """What the asks of a question chose; None while one of them is missing."""
+    return majority(choices)[1] if len(choices) == asks else None
 
 
 def make_answers(
@@ -135,11 +144,8 @@ def _found(evaluation: Evaluation, find: Find) -> Iterator[tuple[Item, Reply | F
                 yield item, found
 
 
-def _diagnose(diagnosis: Diagnosis, question: Question, answer: Answer, found: Reply | Failure) -> None:
-    if answer.choice is not None:
-        diagnosis.add_choice(question, answer.choice, answer.key)
-    if not isinstance(found, Failure):
-        diagnosis.add_reply(found.model, found.fingerprint)
+def _question(pair: tuple[Item, Reply | Failure]) -> tuple[str, int | str]:
+    return pair[0].task.name, pair[0].question.id
 
 
 def _answer(
@@ -151,23 +157,22 @@ def _answer(
     split = settings.split
     question, task = item.question, item.task.name
     known = question.answer if key is None else key.get((task, question.id), question.answer)
-    blank = Answer(
+    make = partial(
+        Answer,
         task,
         split,
         question.id,
         item.request.key.hex(),
-        Outcome.FAILED,
         key=known,
         attempts=found.attempts,
         rotation=item.rotation,
         sample=item.sample,
     )
     if isinstance(found, Failure):
-        return replace(blank, failure=f"{found.kind}: {found.message}")
+        return make(Outcome.FAILED, failure=f"{found.kind}: {found.message}")
     choice = choose(item.shown, found, settings.policy)
-    return replace(
-        blank,
-        outcome=choice.outcome,
+    return make(
+        choice.outcome,
         choice=choice.letter and own_letter(choice.letter, item.rotation or 0),
         rule=choice.rule,
         span=choice.span,

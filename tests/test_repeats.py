@@ -22,6 +22,7 @@ from tests.command import m3ke
 from tests.questions import OPTIONS, row, task_name, write_suite
 from tests.scoring import answer, make_task
 from tests.server import in_thread, reply, right
+from tests.small_suite import row as small_row
 from tests.small_suite import write_split
 
 if TYPE_CHECKING:
@@ -241,6 +242,20 @@ def test_predictions_are_the_majority_in_the_letters_of_the_suite(server: Server
     assert predicted == [right("Q0-0"), "", right("Q0-2")]
     assert result["scores"]["repeats"]["labelled"] == 0
     assert result["scores"]["repeats"]["accuracy_always"] is None
+
+
+def test_favourite_lengths_are_those_of_questions_and_not_of_asks(server: Server, tmp_path: Path) -> None:
+    server.default = lambda mark: reply("A")
+    long_first = {"A": "很长的选项", "B": "乙", "C": "丙", "D": "丁"}
+    rows = [small_row(number, f"Q0-{number} 哪一个？", "B", **long_first) for number in range(2)]
+    suite = write_split(tmp_path / "suite", "dev", task_name(0), rows)
+    plain = ask(server, suite, tmp_path / "results")["scores"]["diagnostics"]["longest"]
+    assert (plain["n"], plain["chosen"], plain["right"]) == (2, 2, 0)
+    turned = ask(server, suite, tmp_path / "results", "--rotate")["scores"]["diagnostics"]["longest"]
+    assert turned["n"] == 0  # each option once: no majority
+    model(server, lambda mark, shown, ask: shown["很长的选项"])
+    turned = ask(server, suite, tmp_path / "others", "--rotate")["scores"]["diagnostics"]["longest"]
+    assert (turned["n"], turned["chosen"], turned["labelled"]) == (2, 2, 2)
 
 
 def test_samples_ask_the_very_same_again_each_with_a_reply_of_its_own(server: Server, tmp_path: Path) -> None:
