@@ -233,9 +233,11 @@ def _settings(model: str | None, config: Path | None, given: Mapping[str, Any]) 
 
 
 def _prepare(settings: RunSettings, display: Display, *, sends: bool) -> tuple[Evaluation, Target]:
+    from m3ke_async.providers import parse_model
     from m3ke_async.run import find_evaluation, find_suite
     from m3ke_async.target import find_target
 
+    parse_model(settings.model)
     suite = find_suite(settings.data)
     target = find_target(settings, display, sends=sends)
     return find_evaluation(settings, suite, target), target

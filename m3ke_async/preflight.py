@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import time
 from dataclasses import dataclass
 from datetime import date
@@ -110,7 +112,7 @@ async def _listed(endpoint: Endpoint, secrets: tuple[str, ...]) -> Mapping[str, 
                         f"the proxy for {endpoint.address.public} does not answer: check HTTP_PROXY and "
                         "HTTPS_PROXY, or list the host in NO_PROXY; the same command goes on then"
                     ) from None
-                reason = one_line(error.os_error.strerror or str(error.os_error))
+                reason = one_line(_reason(error.os_error))
                 raise IncompleteError(
                     f"nothing answers at {endpoint.address.public} ({scrub_all(reason, secrets)}): "
                     "is the server running? The same command goes on when it is"
@@ -149,3 +151,10 @@ def _day(value: Any) -> date | None:
         return date.fromisoformat(value[:10]) if isinstance(value, str) else None
     except ValueError:
         return None
+
+
+def _reason(error: OSError) -> str:
+    """The system's words; asyncio puts the whole address among its own."""
+    if error.errno and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno)
+    return error.strerror or str(error)

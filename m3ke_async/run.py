@@ -34,6 +34,7 @@ from m3ke_async.manifest import load_manifest
 from m3ke_async.manner import ThinkingMode
 from m3ke_async.places import default_suite_path, user_path
 from m3ke_async.progress import Silent
+from m3ke_async.providers import parse_model
 from m3ke_async.replies import in_store, open_store
 from m3ke_async.results import write_results
 from m3ke_async.rundir import RunDir, checked_name, differences, run_name
@@ -184,6 +185,7 @@ async def run(
         UsageError: settings that cannot work; nothing was sent.
     """
     display = display or Silent()
+    parse_model(settings.model)  # a misspelt provider is told before anything is read
     suite = suite or find_suite(settings.data)
     target = find_target(settings, display, environ)
     settings = replace(settings, timeout=target.timeout(settings))

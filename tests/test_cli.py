@@ -322,6 +322,12 @@ def test_questions_without_a_reply_make_the_run_incomplete_and_are_named(
     assert [json.loads(line)["id"] for line in failed.read_bytes().splitlines()] == [0]
 
 
+@pytest.mark.parametrize("command", ["run", "plan", "check"])
+def test_a_misspelt_model_is_told_before_anything_is_read(command: str, tmp_path: Path) -> None:
+    assert "write provider/model" in m3ke(command, "openai", "--data", tmp_path / "nowhere").error
+    assert "did you mean openai?" in m3ke(command, "openia/m", "--data", tmp_path / "nowhere").error
+
+
 # What is printed
 
 

@@ -114,7 +114,7 @@ async def test_a_server_that_is_not_there_is_one_line_and_code_3(suite: Path, tm
     end = await ended(await start(*run_arguments(suite, url, tmp_path / "results", "--quiet")))
     assert end.code == 3
     (line,) = end.err.splitlines()
-    assert line.startswith(f"m3ke: nothing answers at {url}")
+    assert line.startswith(f"m3ke: nothing answers at {url} (Connection refused): is the server running?")
     assert "is the server running?" in line
 
 

@@ -221,6 +221,16 @@ def test_what_always_fails_is_sent_exactly_so_many_times_and_then_recorded(
     assert asking.tally.ledger.retries[kind] == attempts
 
 
+def test_a_quota_that_may_be_for_good_is_tried_as_often_as_others_and_then_stops_the_run(
+    store: ReplyStore, wire: Wire
+) -> None:
+    wire.default = lambda mark: error(429, "You exceeded your current quota", code="insufficient_quota")
+    asking = bench(store, wire, marks(1, 50), attempts=4, concurrency=1, probe=True)
+    with pytest.raises(StoppedError, match="check the account's credit"):
+        run(asking)
+    assert wire.counts == {"Q0-0": 4}
+
+
 def test_a_waiting_question_holds_no_slot(store: ReplyStore, wire: Wire) -> None:
     wire.script["Q0-0"] = [error(500, retry_after="100"), right_reply("Q0-0")]
     wire.default = slow
