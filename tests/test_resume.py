@@ -21,6 +21,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from m3ke_async.carve import carve
 from m3ke_async.errors import ExitCode, IncompleteError, UsageError
 from m3ke_async.request import Outcome
 from m3ke_async.rundir import STORE_NAME
@@ -740,6 +741,11 @@ _TASKS, _ROWS = 2, 12
 _MARKS = marks(_TASKS, _ROWS)
 
 
+def carved(store: Path) -> set[bytes]:
+    """Keys of the replies that can be had from a file, whatever has become of it."""
+    return {row[0] for row in carve(store)}
+
+
 class KillAndResume(RuleBasedStateMachine):
     """Runs that are cancelled, stopped, and spoilt in any order, against a set of answered questions."""
 
@@ -767,8 +773,10 @@ class KillAndResume(RuleBasedStateMachine):
         (path,) = self.results.glob("*/answers.jsonl")
         return path
 
-    def _go(self, *, cancel_after: int | None = None, **options: Any) -> None:
-        """Run; cancelled at its n-th request, that is, without any goodbye."""
+    def _go(
+        self, *, cancel_after: int | None = None, remove_after: int | None = None, **options: Any
+    ) -> None:
+        """Run; cancelled at its n-th request, that is, without any goodbye, or robbed of its folder there."""
         sent: list[str] = []
 
         async def main() -> None:
@@ -780,6 +788,8 @@ class KillAndResume(RuleBasedStateMachine):
                 sent.append(seen.mark)
                 if len(sent) == cancel_after:
                     asyncio.get_running_loop().call_later(0.25, task.cancel)
+                if len(sent) == remove_after:
+                    shutil.rmtree(self.results)
 
             self.wire.on_request = on_request
             with suppress(asyncio.CancelledError):
@@ -798,6 +808,23 @@ class KillAndResume(RuleBasedStateMachine):
     @rule(most=st.integers(1, 10))
     def stopped_by_a_budget(self, most: int) -> None:
         self._go(max_requests=most)
+
+    @rule(after=st.integers(1, 20))
+    def robbed_of_its_folder(self, after: int) -> None:
+        self._go(remove_after=after)
+
+    @precondition(lambda self: (self.results / STORE_NAME).exists())
+    @rule(page=st.integers(0, 3))
+    def the_store_loses_a_page_without_replies(self, page: int) -> None:
+        """Its header, or the roots of its tables, which hold none while there are few."""
+        store = self.results / STORE_NAME
+        before = carved(store)
+        content = bytearray(store.read_bytes())
+        content[page * 4096 : page * 4096 + 100] = b"\xa5" * 100
+        (self.folder / "spoilt").write_bytes(content)
+        if carved(self.folder / "spoilt") == before:
+            store.write_bytes(content)
+            ReplyStore(store).close()
 
     @rule(mark=st.sampled_from(_MARKS), act=st.sampled_from([HANG, RESET, error(500), error(429)]))
     def a_question_fails(self, mark: str, act: Act) -> None:
