@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Body = dict[str, Any]
 
 #: What a refusal of a parameter is taken for, by the words of different servers.
-_REFUSALS = frozenset({Kind.BAD_PARAMETER, Kind.BAD_REQUEST})
+REFUSALS = frozenset({Kind.BAD_PARAMETER, Kind.BAD_REQUEST})
 
 _UNSUPPORTED = re.compile(
     r"un-?support|not support|n't support|unrecogni[sz]ed|unknown|unexpected|deprecated|instead|"
@@ -40,7 +40,7 @@ _RANGE = re.compile(
 )
 _SYSTEM = re.compile(r"\bsystem\b|roles must alternate", re.IGNORECASE)
 _TEMPLATE = re.compile(r"template|jinja", re.IGNORECASE)
-_TOO_MANY = re.compile(r"max|less than|at most|greater than|between|range|exceed", re.IGNORECASE)
+_TOO_MANY = re.compile(r"max|<=|less than|at most|greater than|between|range|exceed", re.IGNORECASE)
 
 #: In place of 0 where it must be more: the most likely token, nearly always.
 _LOW = 0.01
@@ -214,7 +214,7 @@ def find_change(kind: Kind, error: ErrorBody, sent: bytes, made: tuple[Change, .
         sent: the body of the request.
         made: the changes that were made to it before.
     """
-    if kind not in _REFUSALS and not (kind is Kind.SERVER_ERROR and _TEMPLATE.search(error.message)):
+    if kind not in REFUSALS and not (kind is Kind.SERVER_ERROR and _TEMPLATE.search(error.message)):
         return None
     body: Body = orjson.loads(sent)
     for change in CHANGES:

@@ -42,6 +42,7 @@ class Answer:
         latency: seconds of the attempt that succeeded; None where none did.
         attempts: how many times the request was sent.
         failure: why there is no reply, in one line.
+        letters: probabilities of A to D where the answer begins; None where they were not asked for.
     """
 
     task: str
@@ -62,11 +63,14 @@ class Answer:
     failure: str | None = None
     rotation: int | None = None
     sample: int | None = None
+    letters: tuple[float, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as one JSON object; `rotation` and `sample` are there in runs that use them."""
+        """The answer as one JSON object; fields of some runs are there in those alone."""
         value = {name: getattr(self, name) for name in _ANSWER_FIELDS}
-        value |= {name: number for name in _REPEATED if (number := getattr(self, name)) is not None}
+        value |= {name: given for name in _SOMETIMES if (given := getattr(self, name)) is not None}
+        if self.letters is not None:
+            value["letters"] = dict(zip(LETTERS, self.letters, strict=True))
         return value | {"usage": {name: getattr(self.usage, name) for name in _USAGE_FIELDS}}
 
     @classmethod
@@ -76,19 +80,20 @@ class Answer:
         Raises:
             DataError: where a field is missing, unknown or of the wrong kind; it names file, line and field.
         """
-        if not isinstance(value, dict) or value.keys() - _REPEATED.keys() != _ANSWER_FIELDS.keys():
+        if not isinstance(value, dict) or value.keys() - _SOMETIMES.keys() != _ANSWER_FIELDS.keys():
             raise DataError(_OTHER_FORM, file=file, line=line)
-        for name, fits in (_ANSWER_FIELDS | _REPEATED).items():
+        for name, fits in (_ANSWER_FIELDS | _SOMETIMES).items():
             if not fits(value.get(name)):
                 raise DataError(_OTHER_FORM, file=file, line=line, field=name)
         if (value["outcome"] == Outcome.ANSWERED) != (value["choice"] is not None):
             raise DataError("a choice and the outcome 'answered' go together", file=file, line=line)
-        span = value["span"]
+        span, letters = value["span"], value.get("letters")
         return cls(
             **value
             | {
                 "split": Split(value["split"]),
                 "outcome": Outcome(value["outcome"]),
+                "letters": None if letters is None else tuple(letters.values()),
                 "span": None if span is None else tuple(span),
                 "usage": Usage(**value["usage"]),
             }
@@ -105,6 +110,14 @@ def _text_or_none(value: Any) -> bool:
 
 def _letter_or_none(value: Any) -> bool:
     return value is None or (isinstance(value, str) and len(value) == 1 and value in LETTERS)
+
+
+def _letters_or_none(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, dict)
+        and "".join(value) == LETTERS
+        and all(type(share) in (int, float) and 0 <= share <= 1 for share in value.values())
+    )
 
 
 def _whole(value: Any) -> bool:
@@ -154,10 +167,11 @@ _ANSWER_FIELDS = {
     "attempts": lambda value: _whole(value) and value >= 0,
     "failure": _text_or_none,
 }
-#: Fields of runs that ask a question more than once.
-_REPEATED = {
+#: Fields of runs that ask a question more than once, or for probabilities.
+_SOMETIMES = {
     "rotation": lambda value: value is None or (_whole(value) and 0 <= value < len(LETTERS)),
     "sample": _whole_or_none,
+    "letters": _letters_or_none,
 }
 
 

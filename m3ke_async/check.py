@@ -171,7 +171,7 @@ async def _check_one(
             raise _refusal(endpoint, decision, target, look.ending)
         # As a run does: with what the model takes.
         body, changes = canonical_body(change.apply(orjson.loads(body))), (*changes, change)
-    choice = choose(item.shown, reply, evaluation.settings.policy)
+    choice = choose(item.shown, reply, evaluation.settings)
     return Checked(
         address=endpoint.address.public,
         listed=look.alone is not None,

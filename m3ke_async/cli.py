@@ -170,6 +170,9 @@ _RUN_OPTIONS = (
     click.option("--temperature", type=float, help="Always sent.  [default: 0]"),
     click.option("--max-tokens", type=int, metavar="N", help="Tokens of a reply.  [default: 64]"),
     click.option(
+        "--answer", metavar="MODE", help="text, constrained or logprobs: what is an answer.  [default: text]"
+    ),
+    click.option(
         "--thinking", metavar="on|off|default", help="Whether the model thinks first.  [default: its own way]"
     ),
     click.option(
@@ -638,7 +641,7 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
     render(
         result.scores,
         [
-            f"{record['settings']['model']}, {record['data']}, {result.scores.split}",
+            f"{record['settings']['model']}, {record['data']}, {result.scores.split}{_mode(record)}",
             f"results in {result.path}",
         ],
         table_beside(record),
@@ -649,3 +652,9 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
     _print_lines([""])
     _print_lines(ledger_lines(result.ledger, result.price))
     _print_lines(failed_lines(directory.failed))
+
+
+def _mode(record: Mapping[str, Any]) -> str:
+    """What was taken for an answer, where it was not the text."""
+    mode = record["settings"].get("answer", "text")
+    return "" if mode == "text" else f", answers by {mode}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from m3ke_async.intervals import wilson
 from m3ke_async.suite import LETTERS
+from m3ke_async.wire.letters import outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -101,11 +102,14 @@ class Diagnostics:
         longest: questions where one option is longer than all others.
         shortest: questions where one option is shorter than all others.
         served: models and fingerprints that the replies name, the most frequent first.
+        outside: the probability that is on no letter where answers begin, as a mean over the replies that
+            come with probabilities; None where none does.
     """
 
     longest: Picks
     shortest: Picks
     served: tuple[Served, ...]
+    outside: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in scores.json."""
@@ -113,6 +117,7 @@ class Diagnostics:
             "longest": self.longest.to_json(),
             "shortest": self.shortest.to_json(),
             "served": [asdict(one) for one in self.served],
+            "outside": self.outside,
         }
 
     @classmethod
@@ -126,17 +131,19 @@ class Diagnostics:
         longest, shortest = (
             Picks(*(value[name][count] for count in counts)) for name in ("longest", "shortest")
         )
-        return cls(longest, shortest, tuple(Served(**one) for one in value["served"]))
+        served = tuple(Served(**one) for one in value["served"])
+        return cls(longest, shortest, served, value.get("outside"))
 
 
 class Diagnosis:
     """Collects what `Diagnostics` tells; its size does not depend on how many questions there are."""
 
-    __slots__ = ("_longest", "_served", "_shortest")
+    __slots__ = ("_longest", "_outside", "_served", "_shortest", "_with_letters")
 
     def __init__(self) -> None:
         self._longest = self._shortest = Picks()
         self._served: Counter[tuple[str | None, str | None]] = Counter()
+        self._outside, self._with_letters = 0.0, 0
 
     def add_choice(self, question: Question, choice: str, key: str | None) -> None:
         """Look at the lengths of the options of a question with a chosen letter."""
@@ -146,15 +153,22 @@ class Diagnosis:
         if (letter := _only(lengths, min(lengths))) is not None:
             self._shortest = self._shortest.plus(chosen=choice == letter, right=_same(key, letter))
 
-    def add_reply(self, model: str | None, fingerprint: str | None) -> None:
-        """Remember who answered, where the reply says it."""
+    def add_reply(
+        self, model: str | None, fingerprint: str | None, letters: tuple[float, ...] | None = None
+    ) -> None:
+        """Remember who answered, where the reply says it, and add up what is on no letter."""
+        if letters is not None:
+            self._outside += outside(letters)
+            self._with_letters += 1
         if model is not None or fingerprint is not None:
             self._served[model, fingerprint] += 1
 
     def found(self) -> Diagnostics:
         """All of it."""
         ranked = sorted(self._served.items(), key=lambda item: (-item[1], str(item[0])))
-        return Diagnostics(self._longest, self._shortest, tuple(Served(*who, n) for who, n in ranked))
+        served = tuple(Served(*who, n) for who, n in ranked)
+        mean = round(self._outside / self._with_letters, 6) if self._with_letters else None
+        return Diagnostics(self._longest, self._shortest, served, mean)
 
 
 def _only(lengths: Iterable[int], wanted: int) -> str | None:

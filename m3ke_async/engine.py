@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.attempts import Attempts
 from m3ke_async.backlog import Job, Pause
-from m3ke_async.errors import IncompleteError
+from m3ke_async.errors import IncompleteError, M3keError
 from m3ke_async.tally import Budget, Price, exceeded
 from m3ke_async.wire.chat import CHAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from m3ke_async.adaptation import StartOverError
     from m3ke_async.backlog import Ask, Backlog
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.lanes import Lane
@@ -60,8 +59,8 @@ class EngineSettings:
         probe: whether the first request goes alone until it is answered.
         alone: seconds after which it is alone no longer, answered or not; None is no end.
         protocol: how it is asked.
-        adapt: how to go on after a refused request, by the refusal's kind, the request's body and
-            the answer's; None, or an answer of None, is not at all.
+        adapt: with what to stop after a refused request, since the run can go on with another one; told
+            by the refusal's kind, the request's body and the answer's. None, or an answer of None: it cannot.
         secrets: keys, which are cut out of every message and every kept body.
     """
 
@@ -73,7 +72,7 @@ class EngineSettings:
     probe: bool = True
     alone: float | None = None
     protocol: Protocol = CHAT
-    adapt: Callable[[Kind, bytes, bytes], StartOverError | None] | None = None
+    adapt: Callable[[Kind, bytes, bytes], M3keError | None] | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from m3ke_async.adaptation import Change, adapt, named, refused_by_file
 from m3ke_async.errors import UsageError
-from m3ke_async.manner import ThinkingMode, thinking_fields
+from m3ke_async.manner import (
+    FIRST_TOKENS,
+    AnswerMode,
+    ThinkingMode,
+    constraints_of,
+    thinking_fields,
+    tokens_with_probability,
+)
 from m3ke_async.overlap import overlapping
 from m3ke_async.prompt import Prompt, Prompter, load_template
 from m3ke_async.request import ChatRequest, canonical_body
@@ -19,9 +26,10 @@ from m3ke_async.wire.protocol import Protocol, Wanted
 from m3ke_async.wire.protocols import find_protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from m3ke_async.prompt import Template
+    from m3ke_async.profile import Constraint
+    from m3ke_async.prompt import Message, Template
     from m3ke_async.providers import Profile
     from m3ke_async.settings import RunSettings
     from m3ke_async.suite import Question, Suite, Task
@@ -64,6 +72,7 @@ class Evaluation:
         template: the wording.
         changes: what is sent otherwise, since the model refuses it as it was meant.
         left_out: ids, by task, of questions that are not asked although they are within the limit.
+        constraint: how replies are held to one letter; None until that is proven, or where they are free.
     """
 
     settings: RunSettings
@@ -75,6 +84,7 @@ class Evaluation:
     template: Template
     changes: tuple[Change, ...] = ()
     left_out: Mapping[str, frozenset[int | str]] = field(default_factory=dict)
+    constraint: Constraint | None = None
 
     def as_begun(self, record: Mapping[str, Any] | None) -> Evaluation:
         """The same as an earlier command sent it, by its run.json; None where there was none."""
@@ -89,6 +99,8 @@ class Evaluation:
             "protocol": self.protocol.name,
             "token_parameter": self.profile.token_parameter.value,
             "thinking": self.thinking,
+            "constraints": [constraint.value for constraint in self.constraints],
+            "top_logprobs": self.profile.logprobs.top,
         }
 
     @property
@@ -110,6 +122,47 @@ class Evaluation:
         return tuple(product(rotations, samples))
 
     @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Ways to hold replies to one letter that may be tried; the proven one alone where there is one."""
+        if self.settings.answer is not AnswerMode.CONSTRAINED:
+            return ()
+        return (self.constraint,) if self.constraint else constraints_of(self.profile, self.protocol)
+
+    def wanted(self, messages: Sequence[Message], *, examples: bool) -> Wanted:
+        """What is asked for by these messages."""
+        settings, profile = self.settings, self.profile
+        wanted = Wanted(
+            model=self.model,
+            messages=messages,
+            temperature=settings.temperature,
+            max_tokens=settings.max_tokens,
+            token_parameter=profile.token_parameter.value,  # JSON takes no enum as a name
+            fields=self.thinking,
+        )
+        match settings.answer:
+            case AnswerMode.LOGPROBS:
+                top = tokens_with_probability(profile, settings.thinking)
+                tokens = min(settings.max_tokens, FIRST_TOKENS)
+                return replace(wanted, logprobs=top, max_tokens=tokens)
+            case AnswerMode.CONSTRAINED:
+                return replace(wanted, constraint=self.constraints[0])
+            case _:
+                return replace(wanted, stop=self.template.stops(examples=examples))
+
+    def request(self, wanted: Wanted, *, sample: int = 0) -> ChatRequest:
+        """The request for it."""
+        protocol = self.protocol
+        # Two models served at one address one after the other must not share replies.
+        address = self.address if protocol.names_model else f"{self.address}#{self.model}"
+        return ChatRequest(
+            self.profile.name,
+            address,
+            canonical_body(adapt(protocol.body(wanted), self.changes)),
+            sample,
+            prompt_chars=sum(len(message["content"]) for message in wanted.messages),
+        )
+
+    @property
     def total(self) -> int:
         """What is to be asked: questions, times the asks of each."""
         split, limit = self.settings.split, self.settings.limit
@@ -122,9 +175,6 @@ class Evaluation:
         settings = self.settings
         if settings.split not in task.sizes:
             return
-        protocol, fields = self.protocol, self.thinking
-        # Two models served at one address one after the other must not share replies.
-        address = self.address if protocol.names_model else f"{self.address}#{self.model}"
         prompter = Prompter(
             self.template,
             task,
@@ -133,29 +183,15 @@ class Evaluation:
             fewshot=settings.fewshot,
             system=settings.system,
         )
+        wanted_with = [self.wanted((), examples=examples) for examples in (False, True)]
         variants, left_out = self.variants, self.left_out.get(task.name, frozenset())
         within = islice(task.questions(settings.split), settings.limit)
         for question in (question for question in within if question.id not in left_out):
             for rotation, sample in variants:
                 shown = rotated(question, rotation or 0)
                 prompt = prompter.prompt(shown)
-                wanted = Wanted(
-                    model=self.model,
-                    messages=prompt.messages,
-                    temperature=settings.temperature,
-                    max_tokens=settings.max_tokens,
-                    token_parameter=self.profile.token_parameter.value,  # JSON takes no enum as a name
-                    fields=fields,
-                    stop=self.template.stops(examples=prompt.shots > 0),
-                )
-                body = adapt(protocol.body(wanted), self.changes)
-                request = ChatRequest(
-                    self.profile.name,
-                    address,
-                    canonical_body(body),
-                    sample or 0,
-                    prompt_chars=sum(len(message["content"]) for message in prompt.messages),
-                )
+                wanted = replace(wanted_with[prompt.shots > 0], messages=prompt.messages)
+                request = self.request(wanted, sample=sample or 0)
                 yield Item(task, question, shown, prompt, request, rotation, sample)
 
     def identity(self) -> dict[str, Any]:
@@ -178,6 +214,7 @@ class Evaluation:
             # What came later stands here only where it is used, so that older runs keep their names.
             **({} if self.protocol is CHAT else {"protocol": self.protocol.name}),
             **({"skip_overlap": True} if settings.skip_overlap else {}),
+            **({} if settings.answer is AnswerMode.TEXT else {"answer": settings.answer.value}),
             **({"thinking": self.thinking} if settings.thinking is not ThinkingMode.DEFAULT else {}),
             **({"rotate": True} if settings.rotate else {}),
             **({"samples": settings.samples} if settings.samples > 1 else {}),
@@ -207,8 +244,9 @@ def make_evaluation(
             f"--shots {settings.shots} takes examples from labelled dev rows, and {len(bare)} of "
             f"{len(selected.tasks)} tasks have none, such as {bare[0]}; give --shots 0, or --tasks that have"
         )
-    thinking_fields(settings.thinking, profile, model, find_protocol(settings.protocol, profile))
     template, refuses = load_template(settings.template), profile.parameters.refuses
     changes = refused_by_file(refuses)
     left_out = overlapping(selected, suite, settings.split, settings.limit) if settings.skip_overlap else {}
-    return Evaluation(settings, suite, selected, profile, model, address, template, changes, left_out)
+    evaluation = Evaluation(settings, suite, selected, profile, model, address, template, changes, left_out)
+    evaluation.wanted((), examples=False)  # what cannot be asked for is known before anything is sent
+    return evaluation

@@ -9,11 +9,14 @@ from m3ke_async.extraction.table import RULES
 from m3ke_async.plan import show_messages
 from m3ke_async.results import choose
 from m3ke_async.store import Failure
+from m3ke_async.suite import LETTERS
 from m3ke_async.text import one_line, printable
+from m3ke_async.wire.letters import outside
 
 if TYPE_CHECKING:
     from m3ke_async.evaluation import Evaluation, Item
     from m3ke_async.replies import Find
+    from m3ke_async.request import Reply
 
 #: Marks around the choice in the reply; they do not occur in ordinary text.
 _LEFT, _RIGHT = "⟦", "⟧"
@@ -52,7 +55,7 @@ def _explain(item: Item, evaluation: Evaluation, find: Find) -> list[str]:
         return [*lines, "# Reply", "not asked yet"]
     if isinstance(reply, Failure):
         return [*lines, "# Reply", f"failed: {reply.message} (attempts: {reply.attempts})"]
-    choice = choose(item.shown, reply, evaluation.settings.policy)
+    choice = choose(item.shown, reply, evaluation.settings)
     text = reply.text
     if choice.span is not None:
         start, end = choice.span
@@ -67,8 +70,18 @@ def _explain(item: Item, evaluation: Evaluation, find: Find) -> list[str]:
         "",
         "# Choice",
         f"{found}, key {item.shown.answer or 'unknown'}",
+        *_probabilities(reply),
         *_catches(choice.rule),
     ]
+
+
+def _probabilities(reply: Reply) -> list[str]:
+    """How likely each letter was, where that was asked for."""
+    if reply.letters is None:
+        return []
+    shares = (f"{letter} {100 * share:.1f} %" for letter, share in zip(LETTERS, reply.letters, strict=True))
+    rest = f"other tokens {100 * outside(reply.letters):.1f} %"
+    return [f"where the answer begins: {', '.join(shares)}, {rest}"]
 
 
 def _block(text: str) -> list[str]:

@@ -299,6 +299,8 @@ class Profile:
             protocols=(ProtocolName(sent["protocol"]),),
             token_parameter=TokenParameter(sent["token_parameter"]),
             thinking=(Thinking(("*",), thinking, thinking),),
+            constraints=tuple(map(Constraint, sent.get("constraints", ()))),
+            logprobs=Logprobs(Support.YES, sent.get("top_logprobs")),
         )
 
     def thinking_of(self, model: str) -> Thinking | None:

@@ -132,4 +132,5 @@ def _reply(answer: Answer) -> Reply | Failure:
         usage=answer.usage,
         latency=answer.latency or 0.0,
         attempts=answer.attempts,
+        letters=answer.letters,
     )

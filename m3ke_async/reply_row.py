@@ -55,5 +55,7 @@ def load_reply(key: bytes, raw: bytes) -> Reply:
         raise DamageError("a reply has changed on the disk")
     row = orjson.loads(raw)
     del row["crc32"]
-    usage = row.pop("usage", None)
+    usage, letters = row.pop("usage", None), row.pop("letters", None)
+    if letters is not None:
+        row["letters"] = tuple(letters)
     return Reply(**row, usage=Usage(**usage) if usage else Usage())

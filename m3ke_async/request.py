@@ -104,6 +104,7 @@ class Reply:
         usage: tokens.
         model: the model's name as the server gave it back.
         fingerprint: `system_fingerprint`, where given.
+        letters: probabilities of A to D where the answer begins, where they were asked for.
         latency: seconds from sending to the whole reply, of the attempt that succeeded.
         attempts: how many times the request was sent, the successful one included.
         received_at: Unix time in seconds.
@@ -116,6 +117,7 @@ class Reply:
     usage: Usage = Usage()
     model: str | None = None
     fingerprint: str | None = None
+    letters: tuple[float, ...] | None = None
     latency: float = 0.0
     attempts: int = 1
     received_at: float = 0.0

@@ -14,6 +14,7 @@ from m3ke_async.answer import Answer
 from m3ke_async.choice import Choice, extract_choice
 from m3ke_async.diagnostics import Diagnosis
 from m3ke_async.files import whole_file, write_json
+from m3ke_async.manner import AnswerMode
 from m3ke_async.repeats import majority
 from m3ke_async.report.predictions import write_predictions
 from m3ke_async.request import Outcome, dump_json
@@ -21,6 +22,8 @@ from m3ke_async.rotation import own_letter
 from m3ke_async.score import score
 from m3ke_async.store import Failure
 from m3ke_async.suite import Split
+from m3ke_async.wire.constraint import held_letter
+from m3ke_async.wire.letters import most_likely
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,20 +41,39 @@ if TYPE_CHECKING:
 _UNCLEAR = (Outcome.UNPARSED, Outcome.AMBIGUOUS)
 
 
-def choose(question: Question, reply: Reply, policy: str) -> Choice:
+def choose(question: Question, reply: Reply, settings: RunSettings) -> Choice:
     """What a reply chooses, by the outcome of the provider where that decides."""
     if reply.filtered:
         return Choice(None, Outcome.FILTERED)
     if reply.refusal:
         return Choice(None, Outcome.REFUSED)
+    match settings.answer:
+        case AnswerMode.LOGPROBS:
+            return _likeliest(reply)
+        case AnswerMode.CONSTRAINED:
+            return _held(reply)
     return extract_choice(
         reply.text,
         options=question.option_map,
         question=question.question,
         finish_reason=reply.finish_reason,
         reasoning=reply.reasoning,
-        policy=policy,
+        policy=settings.policy,
     )
+
+
+def _likeliest(reply: Reply) -> Choice:
+    """The letter with the highest probability; none where no letter is among the likely tokens."""
+    letter = most_likely(reply.letters) if reply.letters is not None else None
+    return Choice(letter, Outcome.ANSWERED if letter else Outcome.UNPARSED, "logprobs" if letter else None)
+
+
+def _held(reply: Reply) -> Choice:
+    """The letter that a constraint left; a reply of any other form was not held to it."""
+    found = held_letter(reply.text)
+    if found is not None:
+        return Choice(found[0], Outcome.ANSWERED, "constrained", found[1])
+    return Choice(None, Outcome.TRUNCATED if reply.finish_reason == "length" else Outcome.UNPARSED)
 
 
 def write_results(
@@ -84,7 +106,7 @@ def write_results(
                     answer = _answer(evaluation.settings, item, found, key)
                     choices.append((answer.outcome, answer.choice))
                     if not isinstance(found, Failure):
-                        diagnosis.add_reply(found.model, found.fingerprint)
+                        diagnosis.add_reply(found.model, found.fingerprint, found.letters)
                     line = dump_json(answer.to_json()) + b"\n"
                     file.write(line)
                     if answer.outcome in _UNCLEAR:
@@ -170,7 +192,7 @@ def _answer(
     )
     if isinstance(found, Failure):
         return make(Outcome.FAILED, failure=f"{found.kind}: {found.message}")
-    choice = choose(item.shown, found, settings.policy)
+    choice = choose(item.shown, found, settings)
     return make(
         choice.outcome,
         choice=choice.letter and own_letter(choice.letter, item.rotation or 0),
@@ -181,4 +203,5 @@ def _answer(
         finish_reason=found.finish_reason,
         usage=found.usage,
         latency=round(found.latency, 6),
+        letters=found.letters,
     )

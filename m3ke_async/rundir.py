@@ -24,7 +24,7 @@ import orjson
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.files import write_json
 from m3ke_async.places import spare_store
-from m3ke_async.profile import ProtocolName, TokenParameter
+from m3ke_async.profile import Constraint, ProtocolName, TokenParameter
 from m3ke_async.request import dump_json
 from m3ke_async.tally import Ledger
 from m3ke_async.text import one_line
@@ -60,12 +60,19 @@ def _is_ledger(value: Any) -> bool:
     return _counts(value["retries"]) and _counts({**value, "retries": 0})
 
 
+def _is_count_or_none(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and _is_number(value))
+
+
 def _is_sent(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and value.get("protocol") in [*ProtocolName]
         and value.get("token_parameter") in [*TokenParameter]
         and isinstance(value.get("thinking"), dict)
+        and isinstance(value.get("constraints", []), list)
+        and all(constraint in [*Constraint] for constraint in value.get("constraints", ()))
+        and _is_count_or_none(value.get("top_logprobs"))
     )
 
 

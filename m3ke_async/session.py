@@ -8,9 +8,11 @@ from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from m3ke_async.adaptation import StartOverError, find_change
+from m3ke_async.adaptation import REFUSALS, StartOverError, find_change
 from m3ke_async.error_body import read_body
+from m3ke_async.errors import IncompleteError, M3keError
 from m3ke_async.interrupt import signals_stop
+from m3ke_async.proof import NO_QUESTION, RefusedError, prove
 from m3ke_async.recent import Recent
 from m3ke_async.results import choose
 from m3ke_async.scrub import scrub_all
@@ -18,12 +20,15 @@ from m3ke_async.tally import Ledger, Tally
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from m3ke_async.backlog import Ask
-    from m3ke_async.engine import Engine
+    from m3ke_async.endpoint import Endpoint
+    from m3ke_async.engine import Engine, EngineSettings
     from m3ke_async.evaluation import Evaluation
     from m3ke_async.progress import Display
+    from m3ke_async.request import ChatRequest, Reply
+    from m3ke_async.retry import RetryPolicy
     from m3ke_async.rules import Kind
     from m3ke_async.rundir import RunDir
     from m3ke_async.serving.child import Server
@@ -68,6 +73,14 @@ class Session:
         title = self.target.profile.title
         return StartOverError(change, f"{title} refuses the request ({words}): in this run {change.says}")
 
+    def refusal_of_proof(self, kind: Kind, sent: bytes, body: bytes) -> M3keError | None:
+        """The same where the request asks for what the server may not know."""
+        refusal = self.refusal(kind, sent, body)
+        if refusal is None and kind in REFUSALS:
+            words = scrub_all(read_body(body, success=False).message, self.target.secrets)
+            return RefusedError(one_line(words, limit=100))
+        return refusal
+
     @property
     def before(self) -> Ledger:
         """What earlier commands took."""
@@ -89,26 +102,28 @@ class Session:
 async def ask(session: Session, store: ReplyStore, *, price: Price | None, signals: bool) -> None:
     """Ask everything that is owed."""
     # Only a run that sends needs the HTTP client and its 0.2 s of import.
-    from m3ke_async.backlog import Backlog
     from m3ke_async.connect import connect
     from m3ke_async.ending import ending_line, today
-    from m3ke_async.engine import Engine, EngineSettings
-    from m3ke_async.lanes import Lanes
+    from m3ke_async.engine import EngineSettings
     from m3ke_async.preflight import preflight
     from m3ke_async.retry import RetryPolicy
 
-    evaluation, target, tally, display = session.evaluation, session.target, session.tally, session.display
-    settings = evaluation.settings
+    target, tally, display = session.target, session.tally, session.display
+    settings = session.evaluation.settings
     if session.was_complete or target.hosted is not None:  # a server takes long to load
         seen = Tally(total=tally.total)
         if not _owes(session, store, seen):
             tally.total, tally.stored, tally.dropped_shots = seen.total, seen.stored, seen.dropped_shots
             return
-    recent = Recent(lambda ask, reply: choose(ask.question, reply, settings.policy).outcome)
     rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
     async with AsyncExitStack() as stack:
         endpoints, server = await connect(
-            evaluation, target, display, log=session.directory.path / "server.log", rng=rng, stack=stack
+            session.evaluation,
+            target,
+            display,
+            log=session.directory.path / "server.log",
+            rng=rng,
+            stack=stack,
         )
         look = await preflight(endpoints, target, display)
         if look.ending is not None:
@@ -124,41 +139,107 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
             adapt=session.refusal,
             secrets=target.secrets,
         )
+        asking = _Asking(
+            session=session,
+            store=store,
+            endpoints=endpoints,
+            server=server,
+            settings=engine_settings,
+            recent=Recent(lambda ask, reply: choose(ask.question, reply, settings).outcome),
+            retry=RetryPolicy(max_attempts=settings.max_attempts, rng=rng),
+            signals=signals,
+        )
         while True:
-            evaluation = session.evaluation
-            owed = (_owed(evaluation, task, store, tally, session.since) for task in evaluation.suite.tasks)
-            engine = Engine(
-                backlog=Backlog(Lanes(owed, lead=settings.shots > 0)),
-                endpoints=endpoints,
-                store=store,
-                retry=RetryPolicy(max_attempts=settings.max_attempts, rng=rng),
-                profile=target.profile,
-                settings=engine_settings,
-                tally=tally,
-                on_reply=recent.add,
-                warn=display.warn,
-            )
             try:
-                await _run(engine, session, server, recent, signals=signals)
+                session.evaluation = evaluation = await prove(session.evaluation, endpoints, asking.send)
+                if evaluation.constraint is not None:
+                    display.say(f"replies are held to one letter, as was proven, by {evaluation.constraint}")
+                await asking.ask_all()
             except StartOverError as refusal:
                 session.start_over(refusal)
             else:
                 return
 
 
-async def _run(
-    engine: Engine, session: Session, server: Server | None, recent: Recent, *, signals: bool
-) -> None:
-    """Let an engine ask, as long as its local server lives and nobody interrupts it."""
-    display, tally = session.display, session.tally
-    with ExitStack() as stack:
-        if server is not None:
-            watch = asyncio.create_task(_stop_with(server, engine))
-            stack.callback(watch.cancel)
-        if signals:
-            stack.enter_context(signals_stop(engine, display, tally))
-        async with display.watch(tally, recent.outcomes, lambda: engine.next_try):
-            await engine.run()
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Engines over the same endpoints, one after the other."""
+
+    session: Session
+    store: ReplyStore
+    endpoints: tuple[Endpoint, ...]
+    server: Server | None
+    settings: EngineSettings
+    recent: Recent
+    retry: RetryPolicy
+    signals: bool
+
+    async def ask_all(self) -> None:
+        """Ask the questions of the run."""
+        session = self.session
+        evaluation, tally = session.evaluation, session.tally
+        owed = (_owed(evaluation, task, self.store, tally, session.since) for task in evaluation.suite.tasks)
+        lead = evaluation.settings.shots > 0
+        await self._run(owed, self.endpoints, self.settings, tally, self.recent.add, lead=lead)
+
+    async def send(self, endpoint: Endpoint, request: ChatRequest) -> Reply:
+        """Ask one endpoint something that is no question of the run.
+
+        Raises:
+            RefusedError: it does not take the request.
+            IncompleteError: it does not answer now.
+        """
+        from m3ke_async.backlog import Ask
+
+        session = self.session
+        replies: list[Reply] = []
+        settings = replace(self.settings, replace=True, alone=None, adapt=session.refusal_of_proof)
+        tally = Tally(total=1)
+        owed = [iter([Ask(request, NO_QUESTION)])]
+        try:
+            await self._run(owed, (endpoint,), settings, tally, lambda ask, reply: replies.append(reply))
+        finally:
+            session.tally.ledger += tally.ledger
+        if not replies:
+            failure = self.store.get_failure(request.key)
+            raise IncompleteError(f"{failure.message if failure else 'no reply'}; run again to go on")
+        return replies[0]
+
+    async def _run(
+        self,
+        owed: Iterable[Iterator[Ask | None]],
+        endpoints: tuple[Endpoint, ...],
+        settings: EngineSettings,
+        tally: Tally,
+        on_reply: Callable[[Ask, Reply], None],
+        *,
+        lead: bool = False,
+    ) -> None:
+        """Let an engine ask, as long as its local server lives and nobody interrupts it."""
+        from m3ke_async.backlog import Backlog
+        from m3ke_async.engine import Engine
+        from m3ke_async.lanes import Lanes
+
+        display, target = self.session.display, self.session.target
+        engine = Engine(
+            backlog=Backlog(Lanes(owed, lead=lead)),
+            endpoints=endpoints,
+            store=self.store,
+            retry=self.retry,
+            profile=target.profile,
+            settings=settings,
+            tally=tally,
+            on_reply=on_reply,
+            warn=display.warn,
+        )
+        with ExitStack() as stack:
+            if self.server is not None:
+                watch = asyncio.create_task(_stop_with(self.server, engine))
+                stack.callback(watch.cancel)
+            if self.signals:
+                stack.enter_context(signals_stop(engine, display, tally))
+            async with display.watch(tally, self.recent.outcomes, lambda: engine.next_try):
+                await engine.run()
 
 
 def _owes(session: Session, store: ReplyStore, tally: Tally) -> bool:

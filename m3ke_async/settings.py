@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from m3ke_async.address import parse_address
 from m3ke_async.choice import POLICIES
 from m3ke_async.errors import DataError, UsageError
-from m3ke_async.manner import ThinkingMode
+from m3ke_async.manner import AnswerMode, ThinkingMode
 from m3ke_async.nearest import nearest
 from m3ke_async.prompt import DEFAULT_TEMPLATE, FewShot, template_names
 from m3ke_async.scrub import is_variable
@@ -55,6 +55,7 @@ class RunOptions(TypedDict, total=False):
     system: str
     temperature: float
     max_tokens: int
+    answer: str
     thinking: str
     rotate: bool
     samples: int
@@ -98,6 +99,7 @@ class RunSettings:
         system: text of a system message; none is sent by default.
         temperature: always sent.
         max_tokens: completion tokens of a reply.
+        answer: what is taken for an answer.
         thinking: whether the model thinks first; `default` leaves it to the model.
         rotate: whether to ask each question in the four cyclic orders of its options.
         samples: how often to ask each of these.
@@ -132,6 +134,7 @@ class RunSettings:
     system: str | None = None
     temperature: float = 0.0
     max_tokens: int = 64
+    answer: AnswerMode = AnswerMode.TEXT
     thinking: ThinkingMode = ThinkingMode.DEFAULT
     rotate: bool = False
     samples: int = 1
@@ -356,6 +359,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "system": _text,
     "temperature": _number(0, high=2),
     "max_tokens": _integer(1),
+    "answer": _one_of(AnswerMode),
     "thinking": _one_of(ThinkingMode),
     "rotate": _flag,
     "samples": _integer(1, 100),

@@ -195,7 +195,8 @@ class Script:
 
     def begin(self, at: float, path: str, headers: Mapping[str, str], body: bytes) -> tuple[str, Act]:
         """Write a request down; its mark, and what to do with it."""
-        mark = _MARK.findall(_prompt(json.loads(body)))[-1]
+        marks = _MARK.findall(_prompt(json.loads(body)))
+        mark = marks[-1] if marks else "proof"  # what no question asks, a proof does
         self.counts[mark] += 1
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)

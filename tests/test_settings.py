@@ -78,6 +78,7 @@ def test_every_option_is_taken_as_given() -> None:
         "system": "只答字母\n谢谢",
         "temperature": 1,
         "max_tokens": 16,
+        "answer": "constrained",
         "thinking": "off",
         "rotate": True,
         "samples": 5,

@@ -97,6 +97,8 @@ def _facts(scores: Scores) -> list[str]:
         lines.append(f"Against a quarter each: chi-square {found:.1f} on 3 degrees of freedom, p {p}")
     lines += _lengths(scores.diagnostics)
     lines += _repeated(scores.repeats)
+    if scores.diagnostics is not None and scores.diagnostics.outside is not None:
+        lines.append(f"Probability on no letter where answers begin: {percent(scores.diagnostics.outside)}")
     if usage.prompt_tokens is not None or usage.completion_tokens is not None:
         cached = "" if usage.cached_share is None else f" ({100 * usage.cached_share:.0f} % cached)"
         lines.append(

@@ -6,10 +6,13 @@ whether to try again, is decided in `faults`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.request import FILTERED, Reply
+from m3ke_async.wire.constraint import constraint_fields
 from m3ke_async.wire.fields import answer_in, first_choice, string, usage_in, usage_of
+from m3ke_async.wire.letters import letters_in
 from m3ke_async.wire.protocol import Protocol, Wanted
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ def body(wanted: Wanted) -> dict[str, Any]:
         "temperature": wanted.temperature,
         wanted.token_parameter: wanted.max_tokens,
         **wanted.fields,
+        **(constraint_fields(wanted.constraint) if wanted.constraint else {}),
+        **({"logprobs": True, "top_logprobs": wanted.logprobs} if wanted.logprobs else {}),
     }
 
 
@@ -39,9 +44,10 @@ def parse(raw: bytes, profile: Profile) -> Reply | None:
         return _reply(profile, answer, {}, "", FILTERED, refusal=False)
     if not isinstance(message, dict) or finish in profile.retry_finish:
         return None
-    text = _text(message.get("content"))
-    if text.strip():
-        return _reply(profile, answer, message, text, finish, refusal=False)
+    text, letters = _text(message.get("content")), letters_in(choice.get("logprobs"))
+    if text.strip() or letters is not None:
+        reply = _reply(profile, answer, message, text, finish, refusal=False)
+        return reply if letters is None else replace(reply, letters=letters)
     if refusal := _text(message.get("refusal")).strip():
         return _reply(profile, answer, message, refusal, finish, refusal=True)
     if finish == "length":  # the tokens went into thoughts: a true, if useless, reply

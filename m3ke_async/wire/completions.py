@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from m3ke_async.prompt import plain_text
 from m3ke_async.request import FILTERED, Reply
+from m3ke_async.wire.constraint import constraint_fields
 from m3ke_async.wire.fields import answer_in, first_choice, string, usage_in, usage_of
+from m3ke_async.wire.letters import letters_in
 from m3ke_async.wire.protocol import Protocol, Wanted
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ def body(wanted: Wanted) -> dict[str, Any]:
         "prompt": plain_text(wanted.messages),
         "temperature": wanted.temperature,
         "max_tokens": wanted.max_tokens,
+        **(constraint_fields(wanted.constraint) if wanted.constraint else {}),
+        **({"logprobs": wanted.logprobs} if wanted.logprobs else {}),
     }
     if wanted.stop:
         made["stop"] = list(wanted.stop)
@@ -36,9 +40,12 @@ def parse(raw: bytes, profile: Profile) -> Reply | None:
     if answer is None or choice is None:
         return None
     text, finish = string(choice.get("text")), string(choice.get("finish_reason"))
+    letters = letters_in(choice.get("logprobs"))
     if finish == FILTERED or finish in profile.filtered_finish:
         text, finish = "", FILTERED
-    elif text is None or finish in profile.retry_finish or (not text.strip() and finish != "length"):
+    elif text is None or finish in profile.retry_finish:
+        return None
+    if not text.strip() and finish not in {"length", FILTERED} and letters is None:
         return None
     return Reply(
         text=text,
@@ -46,6 +53,7 @@ def parse(raw: bytes, profile: Profile) -> Reply | None:
         usage=usage_in(answer, profile.usage),
         model=string(answer.get("model")),
         fingerprint=string(answer.get("system_fingerprint")),
+        letters=letters,
     )
 
 

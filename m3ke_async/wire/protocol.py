@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from m3ke_async.profile import Constraint, Profile
     from m3ke_async.prompt import Message
-    from m3ke_async.providers import Profile
     from m3ke_async.request import Reply, Usage
 
 
@@ -24,6 +24,8 @@ class Wanted:
         max_tokens: completion tokens at most.
         token_parameter: the provider's name for that limit, where the protocol leaves a choice.
         fields: further fields as a provider's file gives them.
+        constraint: how the reply is held to one letter; None is not at all.
+        logprobs: of how many tokens a position the probabilities are wanted; 0 is of none.
         stop: where text that a model continues goes on with a next question; a chat's turn ends by itself.
     """
 
@@ -33,6 +35,8 @@ class Wanted:
     max_tokens: int
     token_parameter: str = "max_tokens"  # noqa: S105 - a field's name
     fields: Mapping[str, Any] = field(default_factory=dict)
+    constraint: Constraint | None = None
+    logprobs: int = 0
     stop: tuple[str, ...] = ()
 
 
@@ -44,6 +48,7 @@ class Protocol:
         name: as of `--protocol`.
         route: what follows the base address; None is the provider's own chat route.
         look: the route that names the served models.
+        constraints: how a reply can be held to one letter; None is as the provider's file says.
         at_root: whether the routes lie beside the base's `/v1` and not below it.
         names_model: whether the body names the model; else it stands in the identity's address.
         body: the request's body; whatever is in it is sent and is part of the identity.
@@ -58,6 +63,7 @@ class Protocol:
     body: Callable[[Wanted], dict[str, Any]]
     parse: Callable[[bytes, Profile], Reply | None]
     usage_of: Callable[[bytes], Usage]
+    constraints: tuple[Constraint, ...] | None = None
     at_root: bool = False
     names_model: bool = True
 

@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from m3ke_async.profile import Constraint
 from m3ke_async.prompt import plain_text
 from m3ke_async.request import Reply, Usage
+from m3ke_async.wire.constraint import constraint_fields
 from m3ke_async.wire.fields import answer_in, count, string
+from m3ke_async.wire.letters import letters_in
 from m3ke_async.wire.protocol import Protocol, Wanted
 
 if TYPE_CHECKING:
     from m3ke_async.providers import Profile
+
+
+#: What a server takes unless it was started with another --max-top-n-tokens.
+_MOST_TOP_TOKENS = 5
 
 
 def body(wanted: Wanted) -> dict[str, Any]:
@@ -30,6 +37,10 @@ def body(wanted: Wanted) -> dict[str, Any]:
     }
     if wanted.temperature > 0:
         parameters["temperature"] = wanted.temperature
+    if wanted.constraint is Constraint.FORMAT_REGEX:
+        parameters["grammar"] = constraint_fields(wanted.constraint)["response_format"]
+    if wanted.logprobs:
+        parameters["top_n_tokens"] = min(wanted.logprobs, _MOST_TOP_TOKENS)
     if wanted.stop:
         parameters["stop"] = list(wanted.stop)
     return {"inputs": plain_text(wanted.messages), "parameters": parameters}
@@ -42,9 +53,10 @@ def parse(raw: bytes, profile: Profile) -> Reply | None:
         return None
     text, details = string(answer.get("generated_text")), answer.get("details")
     finish = string(details.get("finish_reason")) if isinstance(details, dict) else None
-    if text is None or (not text.strip() and finish != "length"):
+    letters = letters_in(details)
+    if text is None or (not text.strip() and finish != "length" and letters is None):
         return None
-    return Reply(text=text, finish_reason=finish, usage=_usage(answer))
+    return Reply(text=text, finish_reason=finish, usage=_usage(answer), letters=letters)
 
 
 def usage_of(raw: bytes) -> Usage:
@@ -53,7 +65,17 @@ def usage_of(raw: bytes) -> Usage:
     return Usage() if answer is None else _usage(answer)
 
 
-TGI = Protocol("tgi", "/generate", "/info", body, parse, usage_of, at_root=True, names_model=False)
+TGI = Protocol(
+    "tgi",
+    "/generate",
+    "/info",
+    body,
+    parse,
+    usage_of,
+    constraints=(Constraint.FORMAT_REGEX,),
+    at_root=True,
+    names_model=False,
+)
 
 
 def _usage(answer: dict[str, Any]) -> Usage:
