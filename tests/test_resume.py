@@ -582,15 +582,19 @@ async def test_a_mistake_while_scoring_costs_no_reply(
 # -- signals -------------------------------------------------------------------------------
 
 
-async def stop_by(server: Server, suite: Path, results: Path, *signals: signal.Signals) -> tuple[int, str]:
-    """Start the command, answer ten questions, send the signals while eight are in flight.
+async def stop_by(
+    server: Server, suite: Path, results: Path, *signals: signal.Signals, concurrency: int = 8
+) -> tuple[int, str]:
+    """Start the command, answer ten questions, send the signals while as many as may be are in flight.
 
-    After one signal the eight are answered, after two they never are.
+    After one signal those are answered, after two they never are.
     """
     gate, in_flight = Gate(), asyncio.Event()
     server.default = lambda mark: signed(mark) if len(server.seen) <= 10 else signed(mark).behind(gate)
-    server.on_request = lambda seen: in_flight.set() if server.in_flight == 8 and len(server.seen) > 10 else 0
-    process = await start(*run_arguments(suite, server.url, results))
+    server.on_request = lambda seen: (
+        in_flight.set() if server.in_flight == concurrency and len(server.seen) > 10 else 0
+    )
+    process = await start(*run_arguments(suite, server.url, results, "--concurrency", f"{concurrency}"))
     assert process.stderr is not None
     await in_flight.wait()
     process.send_signal(signals[0])
@@ -607,22 +611,26 @@ async def stop_by(server: Server, suite: Path, results: Path, *signals: signal.S
     return rest.code, said + rest.err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "concurrency"), [(signal.SIGINT, 1), (signal.SIGINT, 8), (signal.SIGTERM, 8)]
+)
 async def test_the_first_signal_drains_and_the_same_command_goes_on(
-    server: Server, suite: Path, tmp_path: Path, number: signal.Signals
+    server: Server, suite: Path, tmp_path: Path, number: signal.Signals, concurrency: int
 ) -> None:
     results = tmp_path / "results"
-    code, said = await stop_by(server, suite, results, number)
+    code, said = await stop_by(server, suite, results, number, concurrency=concurrency)
     assert code == 130
     assert "Traceback" not in said
     last = said.splitlines()[-1]
     start_of_command = " -m m3ke_async "
     assert last.startswith("m3ke: interrupted; every reply is kept; go on with: ")
-    assert shlex.split(last.partition(start_of_command)[2]) == run_arguments(suite, server.url, results)
-    assert len(server.seen) == 18
+    assert shlex.split(last.partition(start_of_command)[2]) == run_arguments(
+        suite, server.url, results, "--concurrency", f"{concurrency}"
+    )
+    assert len(server.seen) == 10 + concurrency
     assert sorted(stored_marks(results)) == sorted(seen.mark for seen in server.seen)
     (answers,) = results.glob("*/answers.jsonl")
-    assert len(answers.read_bytes().splitlines()) == 18
+    assert len(answers.read_bytes().splitlines()) == 10 + concurrency
     server.default = signed
     check_complete(await ask(suite, server.url, results), ALL)
     assert set(server.counts.values()) == {1}
