@@ -367,7 +367,11 @@ def score(
 
     directory = find_run(run_path, results)
     if diff:
-        _print_lines(changed_choices(directory, data=data, policy=policy, warn=_fail))
+        changed = changed_choices(directory, data=data, policy=policy, warn=_fail)
+        if as_json:
+            _print_json([change.to_json() for change in changed])
+        else:
+            _print_lines(change.line() for change in changed)
         return ExitCode.COMPLETE
     result = rescore(directory, data=data, policy=policy, key=key, warn=_fail)
     _print_result(result, as_json=as_json, tasks=all_tasks)
@@ -382,16 +386,23 @@ def score(
 @click.option(
     "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
 )
-def explain(run_path: str, task: str, question_id: str, data: str | None, results: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def explain(
+    run_path: str, task: str, question_id: str, data: str | None, results: str, *, as_json: bool
+) -> None:
     """One question of RUN: prompt, reply, marked choice, rule."""
     from m3ke_async.explain import explain as explain_question
+    from m3ke_async.explain import explain_json
     from m3ke_async.reopen import reopen, stored_replies
     from m3ke_async.rundir import find_run
 
     directory = find_run(run_path, results)
     evaluation = reopen(directory, data)
     with stored_replies(directory, _fail) as find:
-        _print_lines(explain_question(evaluation, find, task, question_id))
+        if as_json:
+            _print_json(explain_json(evaluation, find, task, question_id))
+        else:
+            _print_lines(explain_question(evaluation, find, task, question_id))
 
 
 @cli.command(context_settings=_CONTEXT)
@@ -533,12 +544,17 @@ def fetch(source: Path | None, mirror: str | None, target: Path | None) -> None:
 
 @data.command("check", context_settings=_CONTEXT)
 @click.argument("path")
-def check_data(path: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def check_data(path: str, *, as_json: bool) -> None:
     """Compare the suite at PATH with the manifest and print what is odd."""
     from m3ke_async.datacheck import check, format_report
     from m3ke_async.run import find_suite
 
-    _print_lines(format_report(check(find_suite(path))).split("\n"))
+    found = check(find_suite(path))
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        _print_lines(format_report(found).split("\n"))
 
 
 @cli.command(context_settings=_CONTEXT)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from m3ke_async.manifest import Split, load_manifest
 from m3ke_async.suite import LETTERS
@@ -103,6 +103,10 @@ class Report:
     def whole(self) -> bool:
         """Whether this is M3KE at the pinned commit, all of it and nothing else."""
         return not (self.changed or self.missing or self.extra)
+
+    def to_json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self) | {"path": str(self.path), "whole": self.whole}
 
 
 def check(suite: Suite) -> Report:

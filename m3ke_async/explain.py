@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from m3ke_async.errors import UsageError
 from m3ke_async.extraction.table import RULES
 from m3ke_async.plan import show_messages
-from m3ke_async.results import choose
+from m3ke_async.results import choose, make_answer
 from m3ke_async.store import Failure
 from m3ke_async.suite import LETTERS
 from m3ke_async.text import one_line, printable
@@ -28,6 +28,32 @@ def explain(evaluation: Evaluation, find: Find, task_name: str, question_id: str
     Raises:
         UsageError: no such task or question in the run.
     """
+    lines: list[str] = []
+    for item in _items(evaluation, task_name, question_id):
+        lines += [*_which_ask(item), *_explain(item, evaluation, find)]
+    return lines
+
+
+def explain_json(
+    evaluation: Evaluation, find: Find, task_name: str, question_id: str
+) -> list[dict[str, Any]]:
+    """The same for programs: of each ask its messages, and its line of answers.jsonl or None.
+
+    Raises:
+        UsageError: as of `explain`.
+    """
+    asks = ((item, find(item.request.key)) for item in _items(evaluation, task_name, question_id))
+    return [
+        {
+            "messages": item.prompt.messages,
+            "answer": None if found is None else make_answer(evaluation.settings, item, found).to_json(),
+        }
+        for item, found in asks
+    ]
+
+
+def _items(evaluation: Evaluation, task_name: str, question_id: str) -> list[Item]:
+    """Every ask of the question."""
     task, *others = evaluation.suite.select(task_name).tasks
     if others:
         names = "; ".join(other.name for other in (task, *others))
@@ -35,10 +61,7 @@ def explain(evaluation: Evaluation, find: Find, task_name: str, question_id: str
     items = [item for item in evaluation.items(task) if str(item.question.id) == question_id]
     if not items:
         raise UsageError(f"the run asks no question with id {one_line(question_id)!r} in {task.name}")
-    lines: list[str] = []
-    for item in items:
-        lines += [*_which_ask(item), *_explain(item, evaluation, find)]
-    return lines
+    return items
 
 
 def _which_ask(item: Item) -> list[str]:

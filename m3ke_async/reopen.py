@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -161,10 +162,27 @@ def rescore(
     return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedChoice:
+    """A question that is read otherwise now; `before` is None where answers.jsonl has no line for it."""
+
+    before: Answer | None
+    after: Answer
+
+    def line(self) -> str:
+        """For people."""
+        was = _shown(self.before) if self.before is not None else "not in answers.jsonl"
+        return f"{self.after.task} {self.after.id}: {was} -> {_shown(self.after)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """For `--json`: lines as in answers.jsonl."""
+        return {"before": self.before and self.before.to_json(), "after": self.after.to_json()}
+
+
 def changed_choices(
     directory: RunDir, *, data: str | None, policy: str | None, warn: Callable[[str], None]
-) -> Iterator[str]:
-    """What scoring again would change, a line a question; nothing is written.
+) -> Iterator[ChangedChoice]:
+    """What scoring again would change, question by question; nothing is written.
 
     Args:
         directory: of the run.
@@ -178,8 +196,7 @@ def changed_choices(
         for after in make_answers(evaluation, find):
             earlier = before.get(_place(after))
             if earlier is None or (earlier.choice, earlier.outcome) != (after.choice, after.outcome):
-                was = _shown(earlier) if earlier is not None else "not in answers.jsonl"
-                yield f"{after.task} {after.id}: {was} -> {_shown(after)}"
+                yield ChangedChoice(earlier, after)
 
 
 def _place(answer: Answer) -> tuple[object, ...]:

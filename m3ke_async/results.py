@@ -103,7 +103,7 @@ def write_results(
             for _, asked in groupby(_found(evaluation, find), _question):
                 choices = []
                 for item, found in asked:
-                    answer = _answer(evaluation.settings, item, found, key)
+                    answer = make_answer(evaluation.settings, item, found, key)
                     choices.append((answer.outcome, answer.choice))
                     if not isinstance(found, Failure):
                         diagnosis.add_reply(found.model, found.fingerprint, found.letters)
@@ -154,7 +154,7 @@ def make_answers(
 ) -> Iterator[Answer]:
     """One answer a question that has a reply or has failed, in the suite's order."""
     for item, found in _found(evaluation, find):
-        yield _answer(evaluation.settings, item, found, key)
+        yield make_answer(evaluation.settings, item, found, key)
 
 
 def _found(evaluation: Evaluation, find: Find) -> Iterator[tuple[Item, Reply | Failure]]:
@@ -170,12 +170,13 @@ def _question(pair: tuple[Item, Reply | Failure]) -> tuple[str, int | str]:
     return pair[0].task.name, pair[0].question.id
 
 
-def _answer(
+def make_answer(
     settings: RunSettings,
     item: Item,
     found: Reply | Failure,
-    key: Mapping[tuple[str, int | str], str] | None,
+    key: Mapping[tuple[str, int | str], str] | None = None,
 ) -> Answer:
+    """The answer to what was asked; `key` as of `write_results`."""
     split = settings.split
     question, task = item.question, item.task.name
     known = question.answer if key is None else key.get((task, question.id), question.answer)

@@ -8,6 +8,7 @@ import pytest
 from m3ke_async.datacheck import LONG_ROW, PICTURE_WORDS, RULES, Report, check, format_report
 from m3ke_async.manifest import Split
 from m3ke_async.suite import load_suite
+from tests.command import m3ke
 from tests.test_suite import TASK, jsonl, row, write
 
 if TYPE_CHECKING:
@@ -178,3 +179,11 @@ def test_m3ke_is_whole_and_has_the_known_oddities(shared: Path, form: str) -> No
     assert "M3KE at b370aae (2023-07-20), whole: all 142 files" in text
     assert "shared question: dev 5, test 681 (" in text
     assert all(name in text for name in RULES)
+
+
+def test_the_findings_are_json_too() -> None:
+    ran = m3ke("data", "check", "sample", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json["whole"] is False
+    assert ran.json["splits"]["dev"]["labelled"] > 0
+    assert set(ran.json["findings"]) <= set(RULES)

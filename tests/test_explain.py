@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -121,3 +122,18 @@ def test_explain_looks_only(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     explain(run)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_the_same_for_programs_holds_the_messages_and_the_line_of_the_answers(tmp_path: Path) -> None:
+    run = asked(tmp_path, reply("答案：A"))
+    (told,) = explain(run, TASK, "0", "--json").json
+    assert told["messages"][0]["content"].startswith("请根据以下问题")
+    assert told["answer"] == json.loads((run / "answers.jsonl").read_bytes())
+
+
+def test_what_was_not_asked_has_no_answer(tmp_path: Path) -> None:
+    run = asked(tmp_path, reply("答案：A"))
+    for path in (run / "answers.jsonl", run.parent / "replies.sqlite"):
+        path.unlink()
+    (told,) = explain(run, TASK, "0", "--json").json
+    assert told["answer"] is None

@@ -65,7 +65,8 @@ async def test_a_run_is_read_by_another_policy_without_a_request(server: Server,
 async def test_a_diff_shows_what_would_change_and_writes_nothing(result: RunResult) -> None:
     before = {path: path.read_bytes() for path in result.path.rglob("*") if path.is_file()}
     notes = Notes()
-    lines = list(changed_choices(RunDir(result.path), data=None, policy="first", warn=notes.warn))
+    changed = changed_choices(RunDir(result.path), data=None, policy="first", warn=notes.warn)
+    lines = [change.line() for change in changed]
     assert [line.split(": ")[1].split(" ")[0] for line in lines] == ["B", "ambiguous"]
     assert list(changed_choices(RunDir(result.path), data=None, policy=None, warn=notes.warn)) == []
     assert {path: path.read_bytes() for path in result.path.rglob("*") if path.is_file()} == before

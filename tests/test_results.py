@@ -478,6 +478,15 @@ def test_a_run_whose_store_is_damaged_still_scores_and_explains(
         assert rescored(run)["total"] == before["total"]
 
 
+def test_what_scoring_again_would_change_is_json_too(server: Server, suite: Path, tmp_path: Path) -> None:
+    server.script = {"Q0-0": [reply("选A或者B。")]}
+    run = ask(server, suite, tmp_path / "results")
+    (change,) = m3ke("score", run, "--policy", "first", "--diff", "--json").json
+    assert (change["before"]["outcome"], change["before"]["choice"]) == ("ambiguous", None)
+    assert (change["after"]["outcome"], change["after"]["choice"]) == ("answered", "A")
+    assert m3ke("score", run, "--diff", "--json").json == []
+
+
 def test_answers_that_somebody_changed_are_told_of_when_they_are_all_there_is(
     server: Server, suite: Path, tmp_path: Path
 ) -> None:
