@@ -30,7 +30,7 @@ _CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTA
 #: Words before a statement, in its clause, that take it back.
 _UNSURE_BEFORE = Words(
     r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|很多人|不少人|许多人|有些人|大家|以为(?<!可以为)"
-    r"|同学|误选|误认|错选|例如|比如|格式|其他|其余|另外"
+    r"|同学|误选|误认|错选|例如|比如|格式|其他|其余|另外|其次"
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
     r"if\b(?<![a-z]if)|suppose|might|whether|although|though\b|why\b|for example|such as"
     r"|other|not\b|n't\b|is it\b|than\s?\Z",
@@ -196,7 +196,9 @@ class Grammar:
         for rule, pattern in self._start:
             if not pattern.match(form):
                 continue
-            if self._weak.first(form, at + 1, min(shape.next_place(0), at + 16), most=3):
+            if self._weak.first(
+                form, at + 1, min(shape.next_place(0), at + 16), most=8 if mention.told else 3
+            ):
                 continue
             if mention.lettered:
                 if not (mention.worded and not mention.told and _TOPIC.match(form, at + 1)):

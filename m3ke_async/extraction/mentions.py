@@ -262,7 +262,7 @@ def listed(mentions: Sequence[Mention], *, complete: bool) -> set[int]:
         goes_on = (
             mention is not None
             and bool(chain)
-            and mention.heading
+            and (mention.heading or (mention.opens and bool(places) and place == len(mentions) - 1))
             and len(mention.letters) == 1
             and ord(mention.letters) - ord(mentions[chain[-1]].letters) in steps
         )
@@ -274,7 +274,13 @@ def listed(mentions: Sequence[Mention], *, complete: bool) -> set[int]:
         ):
             at_end = chain[-1:] == [len(mentions) - 1] and mentions[chain[0]].letters == "A"
             broke_off = at_end and not complete and mentions[chain[0]].opens and mentions[chain[0]].start > 0
-            if len({mentions[at].letters for at in chain}) >= 3 or (len(chain) == 2 and at_end) or broke_off:
+            told = len(chain) == 2 and all(mentions[at].told and mentions[at].opens for at in chain)
+            if (
+                told
+                or len({mentions[at].letters for at in chain}) >= 3
+                or (len(chain) == 2 and at_end)
+                or broke_off
+            ):
                 places.update(chain)
             chain = [place]
     return places

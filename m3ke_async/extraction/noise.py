@@ -33,6 +33,8 @@ _FORMULA = Pattern(
 )
 #: The chance of an option, which is not that of an event of the question.
 _CHANCE = Pattern(r"[A-D]\)\s?[:=≈]\s?(?:0?\.\d|\d{1,2}(?:\.\d+)?%)")
+#: One letter after another by rank.
+_ORDER = Pattern(r"[A-D]\s{0,2}[<>]\s{0,2}\Z")
 #: A number that is no number of a list, so that the letter after it is a unit.
 _QUANTITY = Pattern(r"[^\s\d]\s?\d{1,4}\Z|\d{3,}\Z")
 #: An English word after the letter makes it an article or a name, unless the word speaks of an option.
@@ -82,6 +84,10 @@ def _is_named(text: str, start: int, left: str) -> bool:
     """Whether the word before makes the letter a name: 维生素, vitamin, a point, a path."""
     if left == "(" and text[start - 2 : start - 1].isupper():
         return text[start - 2] != "P" or _CHANCE.match(text, start) is None
+    if text[max(0, start - 3) : start].strip(" ")[-1:] in {"<", ">"} and _ORDER.search(
+        text, max(0, start - 6), start
+    ):
+        return True
     if left == "/":
         before = text[start - 2 : start - 1]
         return before.isalpha() and before not in LETTERS

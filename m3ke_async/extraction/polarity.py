@@ -37,6 +37,7 @@ _DENIED_KIND = Pattern(
     r"(?:不属于|不(?:就|都)?是|不包括在?|不作为|不列入|不在)由?(?!下|以|哪|其)"
     r"([^，。；()（）\s]{2,20}?)(?:的(?:一?[项个种]|选项)?|之[一列])?(?:是|有|为)?\Z"
     r"|([^，。；()（）\s]{2,20})(?:不包括|不包含|不含)\Z"
+    r"|\ball\s(?:of\s)?the\sfollowing\s(?:are|is|were|may\sbe|can\sbe)\s([a-z][a-z -]{2,60}?),?\sexcept\Z"
     r"|\bnot\s(?:considered\s)?(?:an?\s|(?:one\sof\s|part\sof\s)?(?:the\s)?)?([a-z][a-z -]{2,40})\Z"
 )
 _SENTENCE_END = Pattern(r"[。！；;!\n.?](?:(?<![.?])|(?= ))")
@@ -77,7 +78,7 @@ def denied_verb(question: str) -> str:
 def denied_kind(question: str) -> str:
     """What a question says that its answer is not, empty where it denies something else."""
     found = _DENIED_KIND.search(question.lower().rstrip(_MARKS)[-_END:])
-    return (found[1] or found[2] or found[3]).removesuffix("s") if found else ""
+    return next(filter(None, found.groups())).removesuffix("s") if found else ""
 
 
 def denies(said: str) -> bool:

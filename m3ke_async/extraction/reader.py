@@ -14,6 +14,7 @@ from m3ke_async.extraction.polarity import Asks
 from m3ke_async.extraction.relevance import answers_question, is_bare, is_listed, names_else, speaks_of
 from m3ke_async.extraction.remarks import remarked
 from m3ke_async.extraction.rewording import near, part
+from m3ke_async.extraction.rules import Says
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
 
@@ -177,10 +178,10 @@ class Reader:
         if pick.letters and (complete or _is_through(pick, events)):
             return pick
         judged = {letter for event in events for letter in event.letters}
-        if complete and len(named) == 1 and not judged and "single" in self._names:
-            alone = max(mentions, key=lambda mention: (mention.end - mention.start, mention.start))
-            return picked(named, "single", mentions[0]) if _is_alone(text, alone, asked) else NOTHING
+        denied = {letter for event in events if event.says is Says.REJECT for letter in event.letters}
         left = named - judged
+        if len(left) == 1 and judged == denied and complete and "single" in self._names:
+            return _only(text, mentions, "".join(left), asked)
         return Pick("".join(sorted(left))) if len(left) > 1 and not echoed else NOTHING
 
     def _verdict(self, events: Sequence[Event], asked: Asked) -> Pick:
@@ -193,6 +194,14 @@ class Reader:
             if every and (every not in pick.letters or len(pick.letters) == len(LETTERS)):
                 return pick._replace(letters=every, rule="all-of-them")
         return pick
+
+
+def _only(text: str, mentions: Sequence[Mention], letter: str, asked: Asked) -> Pick:
+    """The only option that a reply names, or names without ruling it out, if it is meant."""
+    own = [mention for mention in mentions if mention.letters == letter]
+    fullest = max(own, key=lambda mention: (mention.end - mention.start, mention.start), default=None)
+    alone = fullest is not None and _is_alone(text, fullest, asked)
+    return picked(letter, "single", own[0]) if alone else NOTHING
 
 
 def _is_through(pick: Pick, events: Sequence[Event]) -> bool:

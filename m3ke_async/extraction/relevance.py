@@ -49,8 +49,8 @@ _SENTENCE_BEFORE = Pattern(r"[^。！!？?\n；;.]{1,80}\Z")
 _SENTENCE_AFTER = Pattern(r"[^。！!？?\n；;.]{0,80}[吗？?]?")
 _REST = Pattern(r"的|[^\W一二三四五六七八九十等市省县区国了吧呢啊哦呀可]{2}|\w[^。！!？?\n；;.，,(（)）]{3}")
 _COMMA = Pattern(r"[，,]")
-#: What a sentence speaks of, by its name.
-_NAMED = Pattern(r"《([^《》\n]{1,30})》|“([^“”\n]{1,30})”|\"([^\"\n]{1,30})\"")
+#: What a sentence speaks of, by its name; laws are only cited.
+_NAMED = Pattern(r"《[^《》\n]{1,30}(?<![法例定释典])》|“[^“”\n]{1,30}”|\"[^\"\n]{1,30}\"")
 _QUOTES = "”\"'》」』’ "
 _IN_BRACKETS = Pattern(r"[(（][^()（）]{0,40}[)）]?")
 _POINTS = Pattern(r"\s?(?:这|本|该|此|答|应|故|所以|因此|(?i:this|the (?:answer|correct)))")
@@ -61,7 +61,7 @@ _ATTRIBUTED = Pattern(
 _TURNS = Pattern(r"[，,]\s?(?:但|不过|然而|而不?是|却|(?i:but\b|however|not\b))|吗?[？?]|吗")
 _DENIES = Pattern(r"[不非没无未].?|\bnot\b|n't\b")
 #: The beginning of a clause that sets another answer beside the one before it.
-_ALSO = Pattern(r"\s?(?:[也还亦又]|同时|此外|also\b)")
+_ALSO = Pattern(r"\s?(?:[也还亦又]|或者|同时|此外|also\b)")
 #: What a word may add to the question's without asking another one.
 _NEUTRAL = frozenset(
     "主要一般通常常见重基本根著名最很非我国们这首该此其它那句个种类使让令被把将会能可由与和以而"
@@ -116,20 +116,18 @@ class Stem:
 
 
 def _names(text: str) -> frozenset[str]:
-    return frozenset(filter(None, (name for found in _NAMED.findall(text) for name in found)))
+    return frozenset(_NAMED.findall(text))
 
 
 def names_else(text: str, mention: Mention, stem: Stem) -> bool:
     """Whether the clause of a mention is about another work or saying than the question names."""
     if not stem.names:
         return False
-    before = _CLAUSE_BEFORE.search(text, max(0, mention.start - 40), mention.start)
+    before = _SENTENCE_BEFORE.search(text, max(0, mention.start - 80), mention.start)
     after = _CLAUSE.match(text, mention.end)
-    left, right = (before[0].lower() if before else ""), (after[0].lower() if after else "")
-    named = _names(left + "\n" + right)
-    if not named or _POINTS.match(left):
-        return False
-    return not any(name in left or name in right for name in stem.names)
+    said = (before[0] if before else "").lower() + "\n" + (after[0] if after else "").lower()
+    alike = {name for name in _names(said) if name[0] in {own[0] for own in stem.names}}
+    return bool(alike) and not _POINTS.match(said) and not any(name[1:-1] in said for name in stem.names)
 
 
 def _last_sentence(question: str) -> str:
@@ -167,7 +165,11 @@ def _claim(text: str, mention: Mention, until: int, stem: Stem) -> _Claim | None
     before = _CLAUSE_BEFORE.search(text, max(0, mention.start - 40), mention.start)
     after = _CLAUSES.match(text, mention.end, until)
     left, right = (before[0].lower() if before else ""), (after[0].lower() if after else "")
-    if until < len(text) and (comma := max(right.rfind("，"), right.rfind(", "))) >= 0:
+    if (
+        after
+        and after.end() == until < len(text)
+        and (comma := max(right.rfind("，"), right.rfind(", "))) >= 0
+    ):
         right = right[:comma]  # the last clause belongs to the next mention
     if denies(left, stem.text) or denies(_COMMA.split(right, 1)[0], stem.text) or _ATTRIBUTED.search(left):
         return None
@@ -182,6 +184,7 @@ def _claim(text: str, mention: Mention, until: int, stem: Stem) -> _Claim | None
         or _repeats(said[0][-_RUN - 1 :], stem.runs)
         or _repeats(said[1], stem.runs)
         or (left and _open_end(said[0]) == stem.end)
+        or (left.rstrip()[-1:] in {":", "："} and len(said[0]) > 1 and stem.end[-len(said[0]) :] == said[0])
     ):
         return _Claim(mention, shared, _ALSO.match(left) is not None)
     return None
