@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from dataclasses import replace
@@ -349,3 +350,17 @@ def test_a_rotated_run_is_compared_by_its_majority(server: Server, tmp_path: Pat
     pair = m3ke("compare", "plain", "turned", "--results", results, "--json").json["pairs"][0]
     assert (pair["shared"], pair["agreement"]["without"], pair["agreement"]["same"]) == (4, 1, 3)
     assert (pair["total"]["both"], pair["total"]["first_only"]) == (3, 1)
+
+
+def test_reports_have_a_row_an_ask(server: Server, tmp_path: Path) -> None:
+    model(server, _knows)
+    suite, results = write_suite(tmp_path / "suite", 1, 2), tmp_path / "results"
+    run = ask(server, suite, results, "--rotate", "--name", "turned")["path"]
+    for form in ("csv", "html"):
+        assert m3ke("report", run, "--format", form).code == ExitCode.COMPLETE
+    with (results / "turned" / "report.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["id"], row["rotation"], row["sample"]) for row in rows[:5]] == [
+        *(("0", str(rotation), "") for rotation in range(4)),
+        ("1", "0", ""),
+    ]

@@ -35,6 +35,8 @@ _BLOCK = 500
 #: Fields of an answer that the page shows.
 _SHOWN = (
     "id",
+    "rotation",
+    "sample",
     "outcome",
     "choice",
     "rule",

@@ -134,6 +134,8 @@ async function openQuestion(rows, place) {
     named(row.outcome),
     row.choice && say("chosen", row.choice),
     row.key && say("key", row.key),
+    row.rotation !== null && say("rotation", row.rotation),
+    row.sample !== null && say("sample", row.sample),
     row.rule && say("rule", row.rule),
     row.finish_reason && `finish_reason ${row.finish_reason}`,
     row.latency !== null && `${row.latency.toFixed(2)} s`,

@@ -113,6 +113,8 @@ const WORDS = {
   key: ["right letter {0}", "正确答案 {0}"],
   chosen: ["chosen {0}", "所选 {0}"],
   rule: ["rule {0}", "规则 {0}"],
+  rotation: ["options moved by {0}", "选项移动 {0} 位"],
+  sample: ["sample {0}", "采样 {0}"],
   attempts: ["requests: {0}", "请求次数：{0}"],
   reply: ["Reply", "回复"],
   reasoning: ["Reasoning", "思考过程"],
