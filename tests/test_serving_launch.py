@@ -162,6 +162,11 @@ def test_auto_takes_the_fastest_that_is_here(
     assert (engine.name, reason) == (chosen, why)
 
 
+def test_a_processor_is_not_flooded() -> None:
+    assert launch("vllm", FOLDER, CPU).slots == 16
+    assert launch("vllm").slots is None
+
+
 def test_a_named_engine_is_taken_as_it_is() -> None:
     assert choose_engine("tgi", CPU, lambda engine: None)[0].name == "tgi"
 

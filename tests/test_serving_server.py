@@ -261,6 +261,10 @@ LOGS = [
         "architecture",
         "ValueError: model type `foo` but Transformers does not recognize this architecture.",
     ),
+    (
+        "dropped the architecture",
+        "ValueError: Model architecture X was supported in vLLM until v0.23.0, and is not supported anymore.",
+    ),
     ("transformers lacks its server", "ImportError: Missing dependencies for serving. Install with `pip"),
     ("does not fit the devices", "RuntimeError: Failed to infer device type, please set the environment"),
     ("does not fit the devices", "RuntimeError: The NVIDIA driver on your system is too old (found 11040)."),

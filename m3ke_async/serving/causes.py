@@ -82,6 +82,10 @@ CAUSES = (
         "this version of the engine does not know the architecture; update it, or take --engine transformers",
     ),
     Cause(
+        ("and is not supported anymore",),
+        "newer versions of the engine dropped the architecture; install the one that the log names",
+    ),
+    Cause(
         ("Missing dependencies for serving",),
         "transformers lacks its server; pip install 'transformers[serving]'",
     ),

@@ -13,7 +13,7 @@ from m3ke_async.errors import UsageError
 from m3ke_async.serving.checkpoint import hub_cache
 from m3ke_async.serving.child import LOOPBACK
 from m3ke_async.serving.engines import ENGINES, EngineName, find_program
-from m3ke_async.serving.sizing import size
+from m3ke_async.serving.sizing import CPU_PROMPTS, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,6 +46,7 @@ class Launch:
         variables: of its environment, beside those of this process.
         reasons: a line for everything that was chosen.
         missing: how the engine is installed, where it is not.
+        slots: requests that it computes at a time; None where it takes what comes.
     """
 
     engine: Engine
@@ -55,6 +56,7 @@ class Launch:
     variables: Mapping[str, str]
     reasons: tuple[str, ...]
     missing: str | None = None
+    slots: int | None = None
 
     @property
     def address(self) -> str:
@@ -135,6 +137,7 @@ def plan_launch(
         variables=_variables(engine, model, sizing),
         reasons=tuple(reasons),
         missing=None if program or docker else engine.install,
+        slots=CPU_PROMPTS if sizing.devices == 0 else None,
     )
 
 

@@ -49,15 +49,14 @@ class EngineServer:
 
     Attributes:
         base_url: `http://127.0.0.1:PORT/v1`.
-        slots: None: the engine queues what it cannot answer at once.
+        slots: requests that are computed at a time; None where it takes what comes.
     """
-
-    slots: int | None = None
 
     def __init__(
         self, launch: Launch, *, log: Path, say: Callable[[str], None], silence: float = _SILENCE
     ) -> None:
         self.base_url = f"{launch.address}/v1"
+        self.slots = launch.slots
         self._launch = launch
         self._log = log
         self._say = say
