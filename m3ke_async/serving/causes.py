@@ -73,6 +73,10 @@ CAUSES = (
         "the model comes with Python code of its own; read it, then add -- --trust-remote-code",
     ),
     Cause(
+        ("and is not supported anymore",),
+        "newer versions of the engine dropped the architecture; install the one that the log names",
+    ),
+    Cause(
         (
             r"[Mm]odel architectures? .{1,200} (?:is|are) not supported",
             "does not recognize this architecture",
@@ -80,10 +84,6 @@ CAUSES = (
             "has no vLLM implementation",
         ),
         "this version of the engine does not know the architecture; update it, or take --engine transformers",
-    ),
-    Cause(
-        ("and is not supported anymore",),
-        "newer versions of the engine dropped the architecture; install the one that the log names",
     ),
     Cause(
         ("Missing dependencies for serving",),
