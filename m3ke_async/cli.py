@@ -441,7 +441,7 @@ def compare(run_paths: tuple[str, ...], results: str, *, force: bool, as_json: b
     metavar="NAME",
     default="html",
     show_default=True,
-    help="html, md, png; csv or parquet with a row a question.",
+    help="html, md, png; csv, parquet with a row a question; inspect, lm-eval.",
 )
 @click.option(
     "--leaderboard", is_flag=True, help="Print the row of M3KE's tables; write a zip for its authors."

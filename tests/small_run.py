@@ -23,7 +23,9 @@ ASKED = {
 }
 
 
-def write_run(folder: Path, *, labelled: bool = True, split: str = "dev") -> Path:
+def write_run(
+    folder: Path, *, labelled: bool = True, split: str = "dev", options: tuple[str, ...] = ()
+) -> Path:
     """Ask the questions above, and return the run's folder; one has failed."""
     for task, name in enumerate((ALGEBRA, COOKING)):
         marks = [mark for mark in ASKED if mark.startswith(f"Q{task}-")]
@@ -35,9 +37,7 @@ def write_run(folder: Path, *, labelled: bool = True, split: str = "dev") -> Pat
         server.script = {
             mark: [reply(text) if text is not None else error(400, "no")] for mark, (_, text) in ASKED.items()
         }
-        ran = m3ke(
-            *("run", "custom/m", "--base-url", server.url, "--data", folder / "suite", "--split", split),
-            *("--quiet", "--results", folder / "results", "--name", "run"),
-        )
+        places = ("--base-url", server.url, "--data", folder / "suite", "--results", folder / "results")
+        ran = m3ke("run", "custom/m", *places, "--split", split, "--quiet", "--name", "run", *options)
     assert ran.code == ExitCode.INCOMPLETE, ran.err
     return folder / "results" / "run"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from m3ke_async.errors import ExitCode
+from tests import small_run
 from tests.browser import chromium
 from tests.command import m3ke
 from tests.server import error, in_thread, reply
@@ -72,7 +73,16 @@ def report(run: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def rotated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a run that asked each question in four orders of its options."""
+    run = small_run.write_run(tmp_path_factory.mktemp("rotated"), options=("--rotate",))
+    assert m3ke("report", run).code == 0
+    return run / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser(report: Path, rotated: Path) -> Iterator[Browser]:
+    """A browser. It has an event loop in this thread, in which no run can be made any more."""
     with chromium() as started:
         yield started
 
@@ -291,6 +301,16 @@ def test_the_dialog_steps_through_what_the_filters_left(page: Page) -> None:
     assert dialog.get_by_role("button", name="Previous").is_enabled()
     page.keyboard.press("Escape")
     assert not dialog.is_visible()
+
+
+def test_a_question_that_was_asked_four_times_has_four_lines(browser: Browser, rotated: Path) -> None:
+    for opened in open_page(browser, rotated):
+        assert shown(opened.page) == "24 of 24 questions"
+        titles = opened.page.locator(".row > :nth-child(2)").all_inner_texts()[:4]
+        assert [title.removeprefix(f"{ALGEBRA}, 0") for title in titles] == [
+            f", options moved by {places}" for places in range(4)
+        ]
+        assert opened.complaints == []
 
 
 # -- what it never does ----------------------------------------------------------------

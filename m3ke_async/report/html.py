@@ -59,7 +59,7 @@ def write_html(
     scores: Scores,
     record: Mapping[str, Any],
     published: PublishedTable | None,
-    cost: float | None,
+    cost: str | None,
 ) -> None:
     """Write the page, whole; questions are taken one block at a time.
 
@@ -69,7 +69,7 @@ def write_html(
         scores: the run's.
         record: the content of run.json.
         published: the table to stand beside the run; None for other suites than M3KE.
-        cost: of the run, where a price is known.
+        cost: of the run with its currency and basis; None where no price is known.
     """
     tasks = [task.name for task in scores.tasks.values() if task.asked]
     summary = {
@@ -99,7 +99,12 @@ def _published(table: PublishedTable) -> dict[str, Any]:
 
 def _question(one: Asked, places: Mapping[str, int]) -> dict[str, Any]:
     question, answer = one.item.question, one.answer
-    given = _MISSING | {"id": question.id, "key": question.answer}
+    given = _MISSING | {
+        "id": question.id,
+        "key": question.answer,
+        "rotation": one.item.rotation,
+        "sample": one.item.sample,
+    }
     if answer is not None:
         given = {name: getattr(answer, name) for name in _SHOWN}
     return {

@@ -11,23 +11,36 @@ from m3ke_async.files import whole_file
 from m3ke_async.nearest import nearest
 from m3ke_async.published import table_beside
 from m3ke_async.reopen import read_record, read_run, reopen, stored_replies
+from m3ke_async.report.asked import asked_questions
+from m3ke_async.report.html import write_html
+from m3ke_async.report.inspect_log import inspect_name, write_inspect_log
+from m3ke_async.report.leaderboard import leaderboard_row, write_leaderboard
+from m3ke_async.report.lm_eval_results import lm_eval_name, write_lm_eval_results
+from m3ke_async.report.markdown import markdown
+from m3ke_async.report.picture import write_png
+from m3ke_async.report.tables import write_csv, write_parquet
+from m3ke_async.rundir import RunDir
 from m3ke_async.text import escape_surrogates, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
+    from typing import Any
 
-    from m3ke_async.rundir import RunDir
+    from m3ke_async.report.asked import Asked
+    from m3ke_async.run import RunResult
 
 
 class Format(StrEnum):
-    """What a report can be; the value is its name on the command line and its suffix."""
+    """What a report can be; the value is its name on the command line."""
 
     HTML = "html"
     MARKDOWN = "md"
     CSV = "csv"
     PARQUET = "parquet"
     PNG = "png"
+    INSPECT = "inspect"
+    LM_EVAL = "lm-eval"
 
 
 def find_format(name: str) -> Format:
@@ -57,35 +70,67 @@ def write_report(
     Args:
         directory: of the run.
         form: of the report.
-        path: of the file; None is `report` with the format's suffix in the run's folder.
-        data: where the suite lies now; None where it lay then. Only the page needs it.
+        path: of the file; None is one in the run's folder, with the name by which its readers find it.
+        data: where the suite lies now; None where it lay then. Formats that show questions need it.
         warn: is told of damaged lines and of trouble with the store.
 
     Raises:
         UsageError: the run, or the suite where the report shows questions, is not what it was; or a library
             that the format needs is not installed.
     """
-    path = path or directory.path / f"report.{form}"
-    if form is Format.HTML:
-        _html(directory, path, data, warn)
+    result, record = read_run(directory.path), read_record(directory)
+    path = path or directory.path / _name(form, record)
+    if form in (Format.HTML, Format.INSPECT):
+        evaluation = reopen(directory, data)
+        with stored_replies(directory, warn) as find:
+            answers = read_answers(directory.answers, warn)
+            asked = asked_questions(evaluation, answers, find, directory.answers)
+            _write_asked(path, form, asked, result, record)
         return path
-    scores, record = read_run(directory.path).scores, read_record(directory)
-    if form is Format.MARKDOWN:
-        from m3ke_async.report.markdown import markdown
+    _write_numbers(path, form, result, record, warn)
+    return path
 
+
+def _name(form: Format, record: Mapping[str, Any]) -> str:
+    """What the file is called: other programs find theirs by its name."""
+    if form is Format.INSPECT:
+        return inspect_name(record)
+    return lm_eval_name(record) if form is Format.LM_EVAL else f"report.{form}"
+
+
+def _write_asked(
+    path: Path, form: Format, asked: Iterable[Asked], result: RunResult, record: Mapping[str, Any]
+) -> None:
+    """The formats that show questions."""
+    if form is Format.INSPECT:
+        write_inspect_log(path, asked, result=result, record=record)
+        return
+    price = result.price
+    write_html(
+        path,
+        asked,
+        scores=result.scores,
+        record=record,
+        published=table_beside(record),
+        cost=price.shown(result.ledger.cost(price)) if price is not None else None,
+    )
+
+
+def _write_numbers(
+    path: Path, form: Format, result: RunResult, record: Mapping[str, Any], warn: Callable[[str], None]
+) -> None:
+    """The formats that need nothing but the run's files."""
+    scores, settings = result.scores, record["settings"]
+    if form is Format.MARKDOWN:
         with whole_file(path) as file:
             file.write(escape_surrogates(markdown(scores, record, table_beside(record))).encode())
     elif form is Format.PNG:
-        from m3ke_async.report.picture import write_png
-
-        settings = record["settings"]
         write_png(path, scores, f"{settings['model']}, {scores.split}, {settings['shots']}-shot")
+    elif form is Format.LM_EVAL:
+        write_lm_eval_results(path, result, record)
     else:
-        from m3ke_async.report.tables import write_csv, write_parquet
-
         write = write_csv if form is Format.CSV else write_parquet
-        write(path, directory.answers, scores, warn)
-    return path
+        write(path, RunDir(result.path).answers, scores, warn)
 
 
 def write_for_leaderboard(
@@ -101,8 +146,6 @@ def write_for_leaderboard(
     Raises:
         UsageError: the run asks other questions than M3KE's own, or is not what it was.
     """
-    from m3ke_async.report.leaderboard import leaderboard_row, write_leaderboard
-
     record = read_record(directory)
     if not record["is_m3ke"]:
         raise UsageError(f"{directory.path} asks other questions than M3KE's, whose tables it does not fit")
@@ -110,20 +153,3 @@ def write_for_leaderboard(
     path = path or directory.path / "leaderboard.zip"
     write_leaderboard(path, evaluation, scores, record, directory.predictions)
     return path, leaderboard_row(scores, evaluation.model)
-
-
-def _html(directory: RunDir, path: Path, data: str | None, warn: Callable[[str], None]) -> None:
-    from m3ke_async.report.asked import asked_questions
-    from m3ke_async.report.html import write_html
-
-    evaluation, result, record = reopen(directory, data), read_run(directory.path), read_record(directory)
-    with stored_replies(directory, warn) as find:
-        answers = read_answers(directory.answers, warn)
-        write_html(
-            path,
-            asked_questions(evaluation, answers, find, directory.answers),
-            scores=result.scores,
-            record=record,
-            published=table_beside(record),
-            cost=result.ledger.cost(result.price) if result.price is not None else None,
-        )

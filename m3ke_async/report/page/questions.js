@@ -52,13 +52,20 @@ function matching(rows, wanted) {
     && (!words || row.words.includes(words)));
 }
 
+// A question that was asked more than once has a line an ask.
+function titleOf(row) {
+  const rotation = row.rotation === null ? "" : `, ${say("rotation", row.rotation)}`;
+  const sample = row.sample === null ? "" : `, ${say("sample", row.sample)}`;
+  return `${row.task}, ${row.id}${rotation}${sample}`;
+}
+
 const VERDICT_SIGNS = { right: "✓", wrong: "✗", unlabelled: "·", missing: "–" };
 
 function line(row, open) {
   const found = [row.choice ?? named(row.outcome), row.key === null || row.verdict === "right" ? "" : ` → ${row.key}`];
   return el("button", { type: "button", className: "row", onclick: open },
     el("span", { className: row.verdict, title: say(row.verdict) }, VERDICT_SIGNS[row.verdict]),
-    el("span", {}, el("bdi", {}, ...foreign(`${row.task}, ${row.id}`))),
+    el("span", {}, el("bdi", {}, ...foreign(titleOf(row)))),
     el("span", {}, el("bdi", {}, ...foreign(row.question.slice(0, 160)))),
     el("span", {}, ...found));
 }
@@ -121,8 +128,8 @@ function promptText(messages) {
 const dialog = el("dialog");
 let openRow = null;
 
-async function openQuestion(rows, place) {
-  const row = rows[place];
+async function openQuestion(rows, number) {
+  const row = rows[number];
   openRow = row;
   const step = (name, to) =>
     el("button", { type: "button", disabled: !rows[to], onclick: () => openQuestion(rows, to) }, say(name));
@@ -134,15 +141,13 @@ async function openQuestion(rows, place) {
     named(row.outcome),
     row.choice && say("chosen", row.choice),
     row.key && say("key", row.key),
-    row.rotation !== null && say("rotation", row.rotation),
-    row.sample !== null && say("sample", row.sample),
     row.rule && say("rule", row.rule),
     row.finish_reason && `finish_reason ${row.finish_reason}`,
     row.latency !== null && `${row.latency.toFixed(2)} s`,
     row.attempts && say("attempts", count(row.attempts)),
   ];
   dialog.replaceChildren(
-    el("nav", {}, el("strong", {}, el("bdi", {}, ...foreign(`${row.task}, ${row.id}`))), step("previous", place - 1), step("next", place + 1),
+    el("nav", {}, el("strong", {}, el("bdi", {}, ...foreign(titleOf(row)))), step("previous", number - 1), step("next", number + 1),
       el("button", { type: "button", onclick: () => dialog.close() }, say("close"))),
     el("p", {}, el("bdi", { dir: "auto" }, ...foreign(row.question))),
     el("ol", { className: "options" }, ...options),

@@ -143,7 +143,7 @@ function ledger() {
     [say("completionTokens"), count(ledger.completion_tokens)],
     [say("wastedTokens"), count(ledger.wasted_tokens)],
     [say("unreported"), count(ledger.unreported)],
-    [say("cost"), summary.cost === null ? say("unknown") : summary.cost.toFixed(4)],
+    [say("cost"), summary.cost ?? say("unknown")],
   ];
   return facts(rows);
 }
