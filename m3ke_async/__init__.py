@@ -8,6 +8,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from m3ke_async.choice import Choice, extract_choice
+    from m3ke_async.compare import compare_runs
+    from m3ke_async.comparison import Comparison
     from m3ke_async.errors import DataError, ExitCode, IncompleteError, M3keError, StoppedError, UsageError
     from m3ke_async.reopen import read_run
     from m3ke_async.request import Outcome
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Choice",
+    "Comparison",
     "DataError",
     "ExitCode",
     "IncompleteError",
@@ -27,6 +30,7 @@ __all__ = [
     "Suite",
     "Task",
     "UsageError",
+    "compare_runs",
     "evaluate",
     "evaluate_sync",
     "extract_choice",
@@ -38,6 +42,8 @@ __all__ = [
 _HOMES = {
     "Choice": "choice",
     "extract_choice": "choice",
+    "compare_runs": "compare",
+    "Comparison": "comparison",
     "DataError": "errors",
     "ExitCode": "errors",
     "IncompleteError": "errors",

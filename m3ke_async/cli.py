@@ -418,11 +418,9 @@ def explain(
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 def compare(run_paths: tuple[str, ...], results: str, *, force: bool, as_json: bool) -> None:
     """Compare the first RUN with each of the others, question by question."""
-    from m3ke_async.compare import compare as compare_runs
-    from m3ke_async.compare import load_side
-    from m3ke_async.rundir import find_run
+    from m3ke_async.compare import compare_runs
 
-    comparison = compare_runs([load_side(find_run(run, results), _fail) for run in run_paths], force=force)
+    comparison = compare_runs(*run_paths, results=results, force=force, warn=_fail)
     if as_json:
         _print_json(comparison.to_json())
         return

@@ -15,10 +15,12 @@ from m3ke_async.manifest import Cluster, Level, parse_task_name
 from m3ke_async.paired import cohen_kappa, fleiss_kappa, holm, least_difference, mcnemar, resampled
 from m3ke_async.repeats import asks_of, majority
 from m3ke_async.request import Outcome
+from m3ke_async.rundir import find_run
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from m3ke_async.answer import Answer
     from m3ke_async.rundir import RunDir
@@ -60,6 +62,26 @@ class Side:
     state: str
     asked: Mapping[str, Any]
     readings: Mapping[Place, Reading]
+
+
+def compare_runs(
+    *runs: str | Path,
+    results: str | Path = "results",
+    force: bool = False,
+    warn: Callable[[str], None] = lambda line: None,
+) -> Comparison:
+    """Compare the first run on disk with each of the others.
+
+    Args:
+        runs: paths of their folders, or their names.
+        results: where names are looked up.
+        force: whether to compare runs that do not ask the same.
+        warn: is told of damaged lines, which are left out.
+
+    Raises:
+        UsageError: as of `load_side` and `compare`.
+    """
+    return compare([load_side(find_run(str(run), str(results)), warn) for run in runs], force=force)
 
 
 def load_side(directory: RunDir, warn: Callable[[str], None]) -> Side:

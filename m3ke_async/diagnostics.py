@@ -59,6 +59,10 @@ class Picks:
     labelled: int = 0
     right: int = 0
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.chosen <= self.n or not 0 <= self.right <= self.labelled <= self.n:
+            raise ValueError("the counts of long or short options do not add up")
+
     @property
     def share(self) -> float | None:
         """Of the choices; a quarter by chance."""
@@ -93,6 +97,12 @@ class Served:
     fingerprint: str | None
     replies: int
 
+    def __post_init__(self) -> None:
+        if self.replies < 1 or not all(
+            isinstance(name or "", str) for name in (self.model, self.fingerprint)
+        ):
+            raise ValueError("who answered is not told as it should be")
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
@@ -125,7 +135,7 @@ class Diagnostics:
         """What `to_json` wrote.
 
         Raises:
-            KeyError, TypeError: where it is something else.
+            KeyError, TypeError, ValueError: where it is something else.
         """
         counts = ("n", "chosen", "labelled", "right")
         longest, shortest = (

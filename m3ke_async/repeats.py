@@ -74,6 +74,18 @@ class Repeats:
     right_asks: int
     right_always: int
 
+    def __post_init__(self) -> None:
+        asked = self.questions * self.asks
+        ordered = (
+            0 <= self.consistent <= self.questions
+            and 0 <= self.agreeing <= asked
+            and 0 <= self.right_always <= self.labelled <= self.questions
+            and 0 <= self.right_asks <= self.labelled * self.asks
+            and min(self.shown[letter] for letter in LETTERS) >= 0
+        )
+        if not ordered or sum(self.shown.values()) > asked:
+            raise ValueError("the counts of questions asked more than once do not add up")
+
     @property
     def asks(self) -> int:
         """Requests a question."""
@@ -130,7 +142,7 @@ class Repeats:
         """What `to_json` wrote.
 
         Raises:
-            KeyError, TypeError: where it is something else.
+            KeyError, TypeError, ValueError: where it is something else.
         """
         return cls(**{field.name: value[field.name] for field in fields(cls)})
 

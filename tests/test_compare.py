@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import m3ke_async
 from m3ke_async.compare import load_side
 from m3ke_async.comparison import Verdict
 from m3ke_async.errors import DataError, UsageError
@@ -210,3 +211,17 @@ def test_no_figure_is_ever_not_a_number(tmp_path: Path, pairs: dict[str, int], k
     found = two_runs(tmp_path, {ARTS: pairs}, key=key)
     text = json.dumps(found.to_json(), allow_nan=False)
     assert json.loads(text)["pairs"][0]["shared"] == sum(pairs.values())
+
+
+# From Python
+
+
+def test_runs_are_compared_by_path_or_name_from_python(tmp_path: Path) -> None:
+    for name, letter in (("one", "A"), ("two", "B")):
+        write_run(tmp_path, name, [(ARTS, letter, "A")] * 9)
+    found = m3ke_async.compare_runs(tmp_path / "one", "two", results=tmp_path)
+    assert isinstance(found, m3ke_async.Comparison)
+    assert found.pairs[0].total is not None
+    assert found.pairs[0].total.verdict == "first"
+    with pytest.raises(UsageError, match="no run at"):
+        m3ke_async.compare_runs("one", "none", results=tmp_path)

@@ -118,3 +118,20 @@ def test_scores_carry_them_through_json() -> None:
         diagnostics=Diagnostics(Picks(1, 1, 1, 0), Picks(), (Served("m", None, 1),)),
     )
     assert Scores.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"longest": {"n": 1, "chosen": 2, "labelled": 0, "right": 0}},
+        {"longest": {"n": 1, "chosen": "1", "labelled": 0, "right": 0}},
+        {"shortest": {"n": 2, "chosen": 1, "labelled": 1, "right": 2}},
+        {"served": [{"model": "m", "fingerprint": None, "replies": 0}]},
+        {"served": [{"model": 7, "fingerprint": None, "replies": 1}]},
+        {"served": [{"model": "m"}]},
+    ],
+)
+def test_counts_that_do_not_add_up_are_refused(change: dict[str, Any]) -> None:
+    value = Diagnostics(Picks(2, 1, 1, 0), Picks(), (Served("m", None, 1),)).to_json()
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Diagnostics.from_json(value | change)

@@ -163,6 +163,27 @@ def test_no_figure_is_ever_not_a_number_and_all_survive_json(letters: list[str],
     assert Scores.from_json(json.loads(text)) == scores
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"questions": 0},
+        {"consistent": 3},
+        {"agreeing": 99},
+        {"labelled": 3},
+        {"right_asks": 9},
+        {"right_always": -1},
+        {"right_always": "1"},
+        {"shown": {"A": 99, "B": 0, "C": 0, "D": 0}},
+        {"shown": {"A": 1}},
+        {"samples": None},
+    ],
+)
+def test_counts_that_do_not_add_up_are_refused(change: dict[str, Any]) -> None:
+    value = json.loads(json.dumps(_scored("AAAA", "AAAB").to_json()))
+    with pytest.raises(DataError, match="not written by this version"):
+        Scores.from_json(value | {"repeats": value["repeats"] | change})
+
+
 # A run
 
 
