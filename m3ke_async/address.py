@@ -1,12 +1,14 @@
 """Addresses of endpoints: where requests go, and what of the address may be kept.
 
-A base address is taken as it is given: its path is kept whole and the route is added
-once. Nothing is guessed, since some providers have no `/v1`.
+A base address is taken as it is given: its path is kept whole and the route is added once,
+unless it is there already. Some providers have no `/v1`, so the neighbouring address, with or
+without it, is only where to look when there is nothing at the one that was given.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import re
 from base64 import b64encode
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
@@ -16,6 +18,12 @@ from m3ke_async.text import one_line
 
 CHAT_ROUTE = "/chat/completions"
 _LOOK = "/models"
+
+#: Routes that are copied along with a base address.
+_ROUTES = (CHAT_ROUTE, "/completions", _LOOK)
+
+#: A version in a path, and Azure's deployments, which have theirs in the query.
+_VERSION = re.compile(r"/v\d|/deployments/")
 
 #: Names of query values that are keys; they are sent, and never printed or kept.
 _SECRET_NAMES = ("key", "token", "secret", "signature", "sig", "password", "auth")
@@ -34,6 +42,7 @@ class Address:
         credentials: whether it holds a user or a password, which are sent in the header
             that most keys are sent in.
         secrets: the password and the key-like query values.
+        other: the base address with `/v1` where it has no version, or without its `/v1`.
     """
 
     ask: str
@@ -42,6 +51,7 @@ class Address:
     loopback: bool
     credentials: bool = False
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    other: str | None = field(default=None, repr=False)
 
 
 def parse_address(
@@ -61,8 +71,9 @@ def parse_address(
     text = base_url.strip()
     shown = text.rsplit("@", 1)[-1].split("?", 1)[0]
     parts = _split(text, shown)
-    path = parts.path.rstrip("/")
-    base = path.removesuffix(route)
+    base = parts.path.rstrip("/")
+    for known in (route, *_ROUTES):
+        base = base.removesuffix(known)
     below = base.removesuffix("/v1") if at_root else base
     return Address(
         ask=urlunsplit(parts._replace(path=below + route, fragment="")),
@@ -79,7 +90,18 @@ def parse_address(
             )
             if secret
         ),
+        other=None if at_root else _other(parts, base),
     )
+
+
+def _other(parts: SplitResult, base: str) -> str | None:
+    if base.endswith("/v1"):
+        path = base.removesuffix("/v1")
+    elif _VERSION.search(base):
+        return None
+    else:
+        path = f"{base}/v1"
+    return urlunsplit(parts._replace(path=path, fragment=""))
 
 
 def _basic(parts: SplitResult) -> str | None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -26,9 +27,13 @@ if TYPE_CHECKING:
     from m3ke_async.profile import EndedModel
     from m3ke_async.progress import Display
     from m3ke_async.target import Target
+    from m3ke_async.wire.transport import Response
 
 #: A refusal comes about as fast as the list of models: seconds at least, and times that.
 _ALONE, _ALONE_FACTOR = 0.1, 3.0
+
+#: Statuses of an address where nothing is; a web page comes with 200.
+_NOTHING_THERE = frozenset({200, 301, 302, 303, 307, 308, 404, 405})
 
 #: Seconds for the list of models, and how often an unreachable server is tried.
 _LOOK_TIMEOUT, _LOOK_TRIES, _LOOK_PAUSE = 10.0, 3, 0.5
@@ -60,7 +65,7 @@ async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Di
     """
     started = time.perf_counter()
     looks = await asyncio.gather(
-        *(_listed(endpoint, target.secrets) for endpoint in endpoints), return_exceptions=True
+        *(_listed(endpoint, target, display) for endpoint in endpoints), return_exceptions=True
     )
     errors = [look for look in looks if isinstance(look, BaseException)]
     for error in errors:
@@ -95,12 +100,38 @@ async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Di
     return Look(max(_ALONE, _ALONE_FACTOR * (time.perf_counter() - started)), ending)
 
 
-async def _listed(endpoint: Endpoint, secrets: tuple[str, ...]) -> Mapping[str, date | None] | None:
-    """The models that a server lists; None where it does not tell."""
+async def _listed(endpoint: Endpoint, target: Target, display: Display) -> Mapping[str, date | None] | None:
+    """The models that a server lists; None where it does not tell.
+
+    Where nothing is at the address, the neighbouring one is tried, with `/v1` or without: once.
+    """
+    given, other = endpoint.address, endpoint.address.other
+    response = await _look(endpoint, target.secrets)
+    models = _models_in(response)
+    if models is not None or response is None or response.status not in _NOTHING_THERE or other is None:
+        return models
+    endpoint.address = target.address(other)
+    endpoint.transport.move(endpoint.address)
+    with suppress(IncompleteError):
+        models = _models_in(await _look(endpoint, target.secrets))
+    if models is None:
+        endpoint.address = given
+        endpoint.transport.move(given)
+        return None
+    display.say(f"nothing is at {given.public}, so {endpoint.address.public} is asked, which lists models")
+    return models
+
+
+def _models_in(response: Response | None) -> Mapping[str, date | None] | None:
+    return listed_models(response.body) if response is not None and response.status == 200 else None
+
+
+async def _look(endpoint: Endpoint, secrets: tuple[str, ...]) -> Response | None:
+    """The answer to the question for the models; None where there is none."""
     for left in reversed(range(_LOOK_TRIES)):
         try:
             async with asyncio.timeout(_LOOK_TIMEOUT):
-                response = await endpoint.transport.models()
+                return await endpoint.transport.models()
         except aiohttp.ClientConnectorError as error:
             if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
                 raise UsageError(
@@ -120,8 +151,6 @@ async def _listed(endpoint: Endpoint, secrets: tuple[str, ...]) -> Mapping[str, 
             await asyncio.sleep(_LOOK_PAUSE)
         except Exception:  # whatever it is, the questions themselves will tell
             return None
-        else:
-            return listed_models(response.body) if response.status == 200 else None
     return None
 
 

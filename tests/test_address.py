@@ -146,3 +146,40 @@ def test_what_is_sent_of_a_user_and_a_password_is_secret_too() -> None:
     with pytest.raises(UsageError) as error:
         parse_address("http://user:S3cretPassw0rd/abc@host/v1")
     assert "S3cret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("base", "other"),
+    [
+        ("http://h:8000", "http://h:8000/v1"),
+        ("http://h:8000/", "http://h:8000/v1"),
+        ("http://h:8000/v1", "http://h:8000"),
+        ("https://h/prefix", "https://h/prefix/v1"),
+        ("https://h/prefix/v1/chat/completions", "https://h/prefix"),
+        ("https://u:p@h/openai?key=1", "https://u:p@h/openai/v1?key=1"),
+        ("https://h/api/paas/v4", None),
+        ("https://h/v1beta/openai", None),
+        ("https://r.example/openai/deployments/d?api-version=2024-10-21", None),
+    ],
+)
+def test_the_neighbouring_address_has_the_version_or_lacks_it(base: str, other: str | None) -> None:
+    assert parse_address(base).other == other
+
+
+@pytest.mark.parametrize("route", ["/chat/completions", "/completions", "/models", "/chat/completions/"])
+def test_a_route_that_was_copied_along_is_not_part_of_the_base(route: str) -> None:
+    assert parse_address(f"http://h/v1{route}") == parse_address("http://h/v1")
+
+
+def test_azures_form_keeps_its_query_behind_the_route() -> None:
+    base = "https://r.example/openai/deployments/gpt?api-version=2024-10-21"
+    asked = parse_address(base)
+    assert asked.ask == ("https://r.example/openai/deployments/gpt/chat/completions?api-version=2024-10-21")
+    assert asked.public == base
+
+
+@pytest.mark.parametrize("base", ["http://h:80/v1", "http://h:80", "http://h:80/v1/", "http://h:80/generate"])
+def test_routes_at_the_root_lie_beside_the_version(base: str) -> None:
+    address = parse_address(base, "/generate", look="/info", at_root=True)
+    assert (address.ask, address.look) == ("http://h:80/generate", "http://h:80/info")
+    assert address.other is None

@@ -168,7 +168,7 @@ def test_what_is_wrong_is_one_line_with_the_address(
 ) -> None:
     server.default = lambda mark: act
     if everywhere:  # also where the list of models should be
-        server.answers["/v1/models"] = act
+        server.models, server.answers["/v1/models"] = None, act
     ran = check("--quiet")
     assert (ran.code, ran.out) == (code, "")
     assert ran.error.startswith(server.url)

@@ -1,12 +1,21 @@
-"""What a list of models tells."""
+"""What a list of models tells, and where it is looked for."""
 
 from __future__ import annotations
 
 from datetime import date
+from typing import TYPE_CHECKING
 
 import pytest
 
+from m3ke_async.errors import ExitCode
 from m3ke_async.preflight import listed_models
+from tests.asking import Notes, ask
+from tests.questions import write_suite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.server import Server
 
 
 @pytest.mark.parametrize(
@@ -42,3 +51,53 @@ def test_names_are_read_from_any_form_of_the_list(body: bytes, names: set[str] |
 )
 def test_the_day_of_a_shutdown_is_read_from_the_list(said: bytes, day: date | None) -> None:
     assert listed_models(b'{"data": [{"id": "a", "shutdown_date": %s}]}' % said) == {"a": day}
+
+
+# -- the neighbouring address --------------------------------------------------------------
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    return write_suite(tmp_path / "suite")
+
+
+async def test_an_address_that_lacks_its_version_is_found_once_and_reported(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    server.models, server.answers["/v1/models"] = None, {"data": [{"id": "m"}]}
+    bare, notes = server.url.removesuffix("/v1"), Notes()
+    result = await ask(suite, bare, tmp_path / "r", notes=notes)
+    assert result.exit_code is ExitCode.COMPLETE
+    assert {seen.path for seen in server.seen} == {"/v1/chat/completions"}
+    assert server.looks == 2
+    told = [line for line in notes.said if "nothing is at" in line]
+    assert told == [f"nothing is at {bare}, so {server.url} is asked, which lists models"]
+    # the identity stays the address that was given: the same command asks nothing again
+    again = await ask(suite, bare, tmp_path / "r", fresh=False, limit=3)
+    assert again.exit_code is ExitCode.COMPLETE
+    assert len(server.seen) == 4
+
+
+async def test_a_version_too_many_is_found_as_well(server: Server, suite: Path, tmp_path: Path) -> None:
+    server.models, server.answers["/models"] = None, {"data": [{"id": "m"}]}
+    result = await ask(suite, server.url, tmp_path / "r")
+    assert result.exit_code is ExitCode.COMPLETE
+    assert {seen.path for seen in server.seen} == {"/chat/completions"}
+
+
+async def test_where_no_address_lists_models_the_given_one_is_asked(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    server.models, notes = None, Notes()
+    bare = server.url.removesuffix("/v1")
+    result = await ask(suite, bare, tmp_path / "r", notes=notes)
+    assert result.exit_code is ExitCode.COMPLETE
+    assert {seen.path for seen in server.seen} == {"/chat/completions"}
+    assert server.looks == 2
+    assert not any("nothing is at" in line for line in notes.said)
+
+
+async def test_an_address_with_a_list_is_not_doubted(server: Server, suite: Path, tmp_path: Path) -> None:
+    await ask(suite, server.url.removesuffix("/v1"), tmp_path / "r")
+    assert server.looks == 1
+    assert {seen.path for seen in server.seen} == {"/chat/completions"}

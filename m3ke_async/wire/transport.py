@@ -139,6 +139,10 @@ class Transport:
                 raise
         return replace(await self._request(self._fresh, "POST", self._ask, body), resent=True)
 
+    def move(self, address: Address) -> None:
+        """Ask at another address of the same server from now on."""
+        self._ask, self._look = address.ask, address.look
+
     async def models(self) -> Response:
         """The server's list of models; raises as `ask` does."""
         return await self._request(self._kept, "GET", self._look, None)
