@@ -10,6 +10,7 @@ from tests.server import error, in_thread, reply
 from tests.small_suite import ALGEBRA, COOKING, row, write_split
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 #: The right letter and the reply by mark; no reply is a refusal of the server.
@@ -24,20 +25,27 @@ ASKED = {
 
 
 def write_run(
-    folder: Path, *, labelled: bool = True, split: str = "dev", options: tuple[str, ...] = ()
+    folder: Path,
+    *,
+    labelled: bool = True,
+    split: str = "dev",
+    options: tuple[str, ...] = (),
+    asked: Mapping[str, tuple[str, str | None]] = ASKED,
 ) -> Path:
-    """Ask the questions above, and return the run's folder; one has failed."""
+    """Ask these questions, and return the run's folder; a run in which one has failed is incomplete."""
     for task, name in enumerate((ALGEBRA, COOKING)):
-        marks = [mark for mark in ASKED if mark.startswith(f"Q{task}-")]
+        marks = [mark for mark in asked if mark.startswith(f"Q{task}-")]
         rows = [
-            row(n, f"{mark} 哪一个？", ASKED[mark][0] if labelled else "") for n, mark in enumerate(marks)
+            row(n, f"{mark} 哪一个？", asked[mark][0] if labelled else "") for n, mark in enumerate(marks)
         ]
-        write_split(folder / "suite", split, name, rows)
+        if rows:
+            write_split(folder / "suite", split, name, rows)
     with in_thread() as server:
         server.script = {
-            mark: [reply(text) if text is not None else error(400, "no")] for mark, (_, text) in ASKED.items()
+            mark: [reply(text) if text is not None else error(400, "no")] for mark, (_, text) in asked.items()
         }
         places = ("--base-url", server.url, "--data", folder / "suite", "--results", folder / "results")
         ran = m3ke("run", "custom/m", *places, "--split", split, "--quiet", "--name", "run", *options)
-    assert ran.code == ExitCode.INCOMPLETE, ran.err
+    failed = any(text is None for _, text in asked.values())
+    assert ran.code == (ExitCode.INCOMPLETE if failed else ExitCode.COMPLETE), ran.err
     return folder / "results" / "run"

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from m3ke_async import UsageError, read_run
+from m3ke_async import ExitCode, UsageError, read_run
 from m3ke_async.frame import COLUMNS
+from m3ke_async.suite import Cluster
 from tests.small_run import write_run
 from tests.small_suite import ALGEBRA, COOKING
 
@@ -62,6 +63,14 @@ def test_a_pandas_frame_where_polars_is_not(run: Path, monkeypatch: pytest.Monke
     assert str(frame.dtypes["correct"]) == "boolean"
     assert str(frame.dtypes["attempts"]) == "Int64"
     check(frame.astype(object).where(frame.notna(), None).to_dict("records"))
+
+
+def test_a_run_on_disk_is_a_typed_result(run: Path) -> None:
+    result = read_run(run)
+    assert result.scores.clusters[Cluster.NATURAL].accuracy == pytest.approx(2 / 3)
+    assert result.scores.clusters["Natural Sciences"] is result.scores.clusters[Cluster.NATURAL]  # type: ignore[index]
+    assert read_run("run", run.parent).ledger == result.ledger
+    assert result.exit_code == ExitCode.INCOMPLETE
 
 
 def test_neither_library_says_what_to_install(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from tests.server import error, in_thread, reply
 from tests.small_suite import ALGEBRA, COOKING, row, write_split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
@@ -80,8 +80,30 @@ def rotated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run / "report.html"
 
 
+#: Runs of which little can be said: what is asked, and whether the answers are known.
+ODD: dict[str, tuple[Mapping[str, tuple[str, str | None]], bool]] = {
+    "unlabelled": (small_run.ASKED, False),
+    "all failed": ({"Q0-0": ("A", None), "Q0-1": ("A", None)}, True),
+    "all refused": ({"Q0-0": ("A", "抱歉，我无法回答。"), "Q1-0": ("B", "抱歉，我无法回答。")}, True),
+    "one question": ({"Q0-0": ("A", "A")}, True),
+    "one without a letter, unlabelled": ({"Q0-0": ("A", "。")}, False),
+}
+
+
 @pytest.fixture(scope="module")
-def browser(report: Path, rotated: Path) -> Iterator[Browser]:
+def odd(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Reports of odd runs by name."""
+    reports = {}
+    for name, (asked, labelled) in ODD.items():
+        folder = tmp_path_factory.mktemp("odd")
+        run = small_run.write_run(folder, asked=asked, labelled=labelled, split="dev" if labelled else "test")
+        assert m3ke("report", run).code == 0
+        reports[name] = run / "report.html"
+    return reports
+
+
+@pytest.fixture(scope="module")
+def browser(report: Path, rotated: Path, odd: dict[str, Path]) -> Iterator[Browser]:
     """A browser. It has an event loop in this thread, in which no run can be made any more."""
     with chromium() as started:
         yield started
@@ -103,7 +125,7 @@ class Opened:
         return self.page.locator("dialog").inner_text()
 
 
-def open_page(browser: Browser, report: Path, locale: str = "en-US") -> Iterator[Opened]:
+def open_page(browser: Browser, report: Path, locale: str = "en-US", charts: int = 4) -> Iterator[Opened]:
     context = browser.new_context(locale=locale)
     page = context.new_page()
     opened = Opened(page, [], [])
@@ -112,7 +134,7 @@ def open_page(browser: Browser, report: Path, locale: str = "en-US") -> Iterator
     page.on("pageerror", lambda problem: opened.complaints.append(str(problem)))
     page.goto(report.as_uri())
     page.locator(".row").first.wait_for()
-    page.locator("section svg").nth(3).wait_for()
+    page.locator("section svg").nth(charts - 1).wait_for()
     yield opened
     context.close()
 
@@ -236,6 +258,19 @@ def test_a_word_has_a_translation_wherever_it_has_an_english_form(page: Page) ->
     own = page.locator("h2, .fact span, th, option, .filters button").all_inner_texts()
     known = {*"ABCD", "", ALGEBRA, COOKING}
     assert [text for text in own if text not in known and not re.search(r"[\u4e00-\u9fff]", text)] == []
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_run_is_an_honest_page(browser: Browser, odd: dict[str, Path], name: str) -> None:
+    for opened in open_page(browser, odd[name], charts=1):
+        opened.page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+        opened.page.locator("details svg").wait_for()
+        text = opened.page.locator("body").inner_text() + opened.page.locator("svg").evaluate_all(
+            "all => all.map(one => one.outerHTML).join()"
+        )
+        assert re.findall(r"NaN|Infinity|undefined|\bnull\b|\[object", text) == []
+        assert opened.complaints == []
+        assert ("No accuracy" in text) == (not ODD[name][1])
 
 
 # -- what it does ----------------------------------------------------------------------
