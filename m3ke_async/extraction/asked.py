@@ -108,6 +108,10 @@ class Asked:
         """Whether this is the denial that a question for what is not of a kind ends on, before its answer."""
         return self.asks is Asks.NOT and self.stem.text.endswith(said.strip())
 
+    def says_before(self, said: str) -> bool:
+        """Whether the last word before a number is one of the question's: 输出 of 输出12."""
+        return re.search(r"[\u4e00-\u9fff]{2}\Z", said) is not None and said[-2:] in self.question
+
     def lacks_denial(self, said: str) -> bool:
         """Whether this repeats such a question without its denial, so that what follows is of the kind."""
         if self.asks is not Asks.NOT or not self.denied_kind:

@@ -130,6 +130,9 @@ class Reader:
             remark = remarked(text, texts, asked.stem)
             if remark:
                 return picked(remark.letters, "remark", remark)
+        if not told.rule and complete and not listed(texts, complete=True):
+            reworded = self._near(text, asked)
+            return reworded if reworded.rule == "part" else told
         return told._replace(rule=f"text:{told.rule}") if told.rule else told
 
     def _may_echo(self, texts: Sequence[Mention], asked: Asked) -> bool:
@@ -217,7 +220,8 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
         if not is_weak(option):
             return _is_meant(text, mention, asked)
         result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
-        return result.search(text[max(0, mention.start - 24) : mention.start].rstrip(" ")) is not None
+        before = text[max(0, mention.start - 24) : mention.start].rstrip(" ")
+        return result.search(before) is not None or asked.says_before(before)
     if (
         mention.worded
         and not mention.told

@@ -60,7 +60,7 @@ _SHORT = 80
 def part(text: str, options: OptionTexts, stem: Stem) -> tuple[str, int, int] | None:
     """The one option of whose text the reply gives a good part as its answer, and where that stands.
 
-    The answer is the whole reply, or what goes on with the question's last words.
+    The answer is the whole reply, what goes on with the question's last words, or the last conclusion.
     """
     if len(text) < _SHORT:
         label = _LABEL.match(text)
@@ -70,6 +70,7 @@ def part(text: str, options: OptionTexts, stem: Stem) -> tuple[str, int, int] | 
     lead = stem.lead
     place = text.lower().find(lead) if len(lead) >= _LEAST else -1
     answer = _COMPLETES.match(text, place + len(lead)) if place >= 0 else None
+    answer = answer or _CONCLUSION.search(text, max(0, len(text) - _SHORT))
     letter = _partial(answer[1], options, whole=True) if answer else None
     return (letter, *answer.span(1)) if answer and letter else None
 
@@ -106,8 +107,14 @@ _LEAST, _SHORTEST = 3, 3
 _COMPLETES = Pattern(
     r"\W{0,3}(?:应该?|应当|就|则|主要)?(?:是|为|叫做?|称为|属于|[:：=])[\s“《\"'（(]{0,3}([^，。,.;；、\n（(）)”》\"]{1,24})"
 )
+#: The last clause of a reply, if it draws a conclusion.
+_CONCLUSION = Pattern(
+    r"(?:故|因此|所以|综上|考虑|可见)[^，,。；;\n]{0,8}?(?:是|为|选|考虑)([^，。,.;；、\n是为选]{2,24})[。.]?\s{0,4}\Z"
+)
 #: A few characters of Chinese, or Latin words of which none is too short.
-_WHOLE_WORDS = Pattern(r"[\u4e00-\u9fff]{1,24}|[A-Za-z]{4,24}(?:\s[A-Za-z]{2,24}){0,3}")
+_WHOLE_WORDS = Pattern(
+    r"[\u4e00-\u9fff]{1,24}|[A-Za-z]{4,24}(?:\s[A-Za-z]{2,24}){0,3}|[\u4e00-\u9fffA-Za-z0-9=]{3,24}"
+)
 
 
 def _features(text: str) -> frozenset[str]:
