@@ -273,7 +273,9 @@ def listed(mentions: Sequence[Mention], *, complete: bool) -> set[int]:
             and (mention.letters == "A" or (mention.letters == "B" and mention.opens and not chain))
         ):
             at_end = chain[-1:] == [len(mentions) - 1] and mentions[chain[0]].letters == "A"
-            broke_off = at_end and not complete and mentions[chain[0]].opens and mentions[chain[0]].start > 0
+            looped = len(places) >= 2 * len(LETTERS)  # the list was told twice, and begins again
+            broke_off = at_end and (looped or (not complete and mentions[chain[0]].start > 0))
+            broke_off = broke_off and mentions[chain[0]].opens
             told = len(chain) == 2 and all(mentions[at].told and mentions[at].opens for at in chain)
             if (
                 told

@@ -163,7 +163,7 @@ class OptionTexts:
     @cached_property
     def _amounts(self) -> dict[str, Amount]:
         """By letter, the number that each option is; empty unless all are and differ."""
-        found = {letter: own for letter, text in self.plain.items() if (own := amount(text.strip(" .。")))}
+        found = {letter: own for letter, text in self.plain.items() if (own := amount(text.strip(" .。{}$")))}
         values = {own.value for own in found.values()}
         return found if len(values) == len(self.plain) > 1 else {}
 
