@@ -212,14 +212,16 @@ class RunDir:
             raise DataError(
                 "is of another version of m3ke-async; use another --results or --name", file=self.run_json
             )
-        for name, fits in _FIELDS.items():
-            if name not in table or not fits(table[name]):
-                raise DataError(
-                    f"is {'damaged' if name in table else 'missing'}; "
-                    "remove the file, and run the same command again",
-                    file=self.run_json,
-                    field=name,
-                )
+        wrong = [name for name, fits in _FIELDS.items() if name not in table or not fits(table[name])]
+        # Under another provider's name no reply is found, and empty results would replace the run's.
+        if wrong or table["settings"]["model"].strip().partition("/")[0] != table["provider"]:
+            name = wrong[0] if wrong else "provider"
+            raise DataError(
+                f"is {'damaged' if name in table else 'missing'}; "
+                "remove the file, and run the same command again",
+                file=self.run_json,
+                field=name,
+            )
         return table
 
     def write(self, table: dict[str, Any]) -> None:
