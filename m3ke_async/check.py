@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from m3ke_async.adaptation import find_change
+from m3ke_async.adaptation import REFUSALS, find_change
 from m3ke_async.breaker import State
 from m3ke_async.connect import connect
 from m3ke_async.ending import ending_line, today
@@ -19,16 +19,20 @@ from m3ke_async.error_body import read_body
 from m3ke_async.errors import IncompleteError, M3keError, StoppedError
 from m3ke_async.faults import Action, decide
 from m3ke_async.preflight import preflight
+from m3ke_async.proof import RefusedError, prove
 from m3ke_async.providers import load_profile, parse_model
 from m3ke_async.rate_headers import NOTHING, observed_limits
 from m3ke_async.request import Outcome, Reply, canonical_body
 from m3ke_async.results import choose
 from m3ke_async.scrub import scrub_all
+from m3ke_async.text import one_line
+from m3ke_async.wire.letters import letter_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from m3ke_async.adaptation import Change
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.evaluation import Evaluation, Item
     from m3ke_async.faults import Decision
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from m3ke_async.profile import EndedModel, Profile
     from m3ke_async.progress import Display
     from m3ke_async.rate_headers import Limits
+    from m3ke_async.request import ChatRequest
     from m3ke_async.target import NoKeyError, Target
 
 
@@ -52,6 +57,7 @@ class Checked:
         limits: what the reply's headers say.
         ending: when the model ends or ended, where that is known.
         adapted: what a run sends otherwise than meant, since the model refuses that.
+        constraint: how the reply was held to one letter, where that was wanted.
         advice: lines on what to change.
     """
 
@@ -63,6 +69,7 @@ class Checked:
     limits: Limits
     ending: EndedModel | None
     adapted: tuple[str, ...]
+    constraint: str | None
     advice: tuple[str, ...]
 
     def lines(self) -> list[str]:
@@ -84,6 +91,10 @@ class Checked:
             )
         if reply.reasoning:
             found.append(f"reasoning    {len(reply.reasoning):,} characters in a field of their own")
+        if self.constraint is not None:
+            found.append(f"constraint   {self.constraint}, which took effect")
+        if reply.letters is not None:
+            found.append(f"letters      {letter_shares(reply.letters)}")
         found += [f"adapted      {line}" for line in self.adapted]
         return found + [f"advice       {line}" for line in self.advice]
 
@@ -113,14 +124,13 @@ async def check(evaluation: Evaluation, target: Target, log: Path, display: Disp
         StoppedError: the provider refuses: key, money, model, a parameter.
         IncompleteError: it does not answer now.
     """
-    item = next(item for task in evaluation.suite.tasks for item in evaluation.items(task))
     async with AsyncExitStack() as stack:
         rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
         endpoints, _ = await connect(evaluation, target, display, log=log, rng=rng, stack=stack)
         look = await preflight(endpoints, target, display)
         return tuple(
             [
-                await _check_one(endpoint, item, evaluation, target, look)
+                await _check_one(endpoint, evaluation, target, look)
                 for endpoint in endpoints
                 if endpoint.breaker.state is not State.FATAL  # it was not reached, and left out
             ]
@@ -148,29 +158,17 @@ async def _ask(endpoint: Endpoint, body: bytes, seconds: float) -> _Answer:
     return _Answer(response.status, response.headers, response.body, None, time.perf_counter() - started)
 
 
-async def _check_one(
-    endpoint: Endpoint, item: Item, evaluation: Evaluation, target: Target, look: Look
-) -> Checked:
-    body, changes = item.request.body, evaluation.changes
-    while True:
-        answer = await _ask(endpoint, body, target.timeout(evaluation.settings))
-        success = answer.status is not None and 200 <= answer.status < 300
-        reply = target.protocol.parse(answer.body, target.profile) if success else None
-        if reply is not None:
-            break
-        decision = decide(
-            target.profile,
-            status=answer.status,
-            headers=answer.headers,
-            body=answer.body,
-            exception=answer.error,
-            now=time.time(),
-        )
-        change = find_change(decision.kind, read_body(answer.body, success=False), body, changes)
-        if change is None:
-            raise _refusal(endpoint, decision, target, look.ending)
-        # As a run does: with what the model takes.
-        body, changes = canonical_body(change.apply(orjson.loads(body))), (*changes, change)
+def _first(evaluation: Evaluation) -> Item:
+    return next(item for task in evaluation.suite.tasks for item in evaluation.items(task))
+
+
+async def _check_one(endpoint: Endpoint, evaluation: Evaluation, target: Target, look: Look) -> Checked:
+    async def send(endpoint: Endpoint, request: ChatRequest) -> Reply:
+        return (await _reply_to(request, endpoint, evaluation, target, look, proof=True))[1]
+
+    evaluation = await prove(evaluation, (endpoint,), send)
+    item = _first(evaluation)
+    answer, reply, changes = await _reply_to(item.request, endpoint, evaluation, target, look)
     choice = choose(item.shown, reply, evaluation.settings)
     return Checked(
         address=endpoint.address.public,
@@ -181,8 +179,43 @@ async def _check_one(
         limits=observed_limits(target.profile, answer.headers),
         ending=look.ending,
         adapted=tuple(change.says for change in changes),
+        constraint=evaluation.constraint,
         advice=tuple(_advice(choice.outcome, evaluation.settings.max_tokens, target.profile, look.ending)),
     )
+
+
+async def _reply_to(
+    request: ChatRequest,
+    endpoint: Endpoint,
+    evaluation: Evaluation,
+    target: Target,
+    look: Look,
+    *,
+    proof: bool = False,
+) -> tuple[_Answer, Reply, tuple[Change, ...]]:
+    """The reply, as it came and as it is read, and what it took to get it."""
+    body, changes = request.body, evaluation.changes
+    while True:
+        answer = await _ask(endpoint, body, target.timeout(evaluation.settings))
+        success = answer.status is not None and 200 <= answer.status < 300
+        reply = target.protocol.parse(answer.body, target.profile) if success else None
+        if reply is not None:
+            return answer, reply, changes
+        decision = decide(
+            target.profile,
+            status=answer.status,
+            headers=answer.headers,
+            body=answer.body,
+            exception=answer.error,
+            now=time.time(),
+        )
+        change = find_change(decision.kind, read_body(answer.body, success=False), body, changes)
+        if change is None and proof and decision.kind in REFUSALS:
+            raise RefusedError(one_line(scrub_all(decision.message, target.secrets), limit=160))
+        if change is None:
+            raise _refusal(endpoint, decision, target, look.ending)
+        # As a run does: with what the model takes.
+        body, changes = canonical_body(change.apply(orjson.loads(body))), (*changes, change)
 
 
 def _refusal(endpoint: Endpoint, decision: Decision, target: Target, ending: EndedModel | None) -> M3keError:

@@ -9,9 +9,8 @@ from m3ke_async.extraction.table import RULES
 from m3ke_async.plan import show_messages
 from m3ke_async.results import choose, make_answer
 from m3ke_async.store import Failure
-from m3ke_async.suite import LETTERS
 from m3ke_async.text import one_line, printable
-from m3ke_async.wire.letters import outside
+from m3ke_async.wire.letters import letter_shares
 
 if TYPE_CHECKING:
     from m3ke_async.evaluation import Evaluation, Item
@@ -100,11 +99,7 @@ def _explain(item: Item, evaluation: Evaluation, find: Find) -> list[str]:
 
 def _probabilities(reply: Reply) -> list[str]:
     """How likely each letter was, where that was asked for."""
-    if reply.letters is None:
-        return []
-    shares = (f"{letter} {100 * share:.1f} %" for letter, share in zip(LETTERS, reply.letters, strict=True))
-    rest = f"other tokens {100 * outside(reply.letters):.1f} %"
-    return [f"where the answer begins: {', '.join(shares)}, {rest}"]
+    return [] if reply.letters is None else [f"where the answer begins: {letter_shares(reply.letters)}"]
 
 
 def _block(text: str) -> list[str]:

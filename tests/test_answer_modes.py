@@ -342,3 +342,35 @@ async def test_each_mode_is_a_run_of_its_own(server: Server, suite: Path, tmp_pa
     }
     assert len(paths) == 3
     assert len([seen for seen in server.seen if seen.mark != "proof"]) == 12
+
+
+# -- m3ke check ------------------------------------------------------------------------------
+
+
+async def checked(server: Server, suite: Path, *options: str) -> Any:
+    import asyncio
+
+    given = ["check", "vllm/m", "--base-url", server.url, "--data", str(suite), "--quiet", *options]
+    return await asyncio.to_thread(m3ke, *given)
+
+
+async def test_check_proves_the_constraint_and_names_it(server: Server, suite: Path) -> None:
+    server.default = holds(server, "guided_choice")
+    ran = await checked(server, suite, "--answer", "constrained")
+    assert ran.code == ExitCode.COMPLETE
+    assert "constraint   guided_choice, which took effect" in ran.out
+    assert "choice       A (answered)" in ran.out
+
+
+async def test_check_shows_the_probabilities(server: Server, suite: Path) -> None:
+    server.default = lambda mark: likely("A" if mark == "proof" else right(mark))
+    ran = await checked(server, suite, "--answer", "logprobs")
+    assert "letters      A 70.0 %" in ran.out
+    assert "other tokens 10.0 %" in ran.out
+
+
+async def test_check_says_what_each_form_came_to(server: Server, suite: Path) -> None:
+    server.default = holds(server, "none", refuses=("guided_choice",))
+    ran = await checked(server, suite, "--answer", "constrained")
+    assert ran.code == ExitCode.STOPPED
+    assert "structured_outputs.choice is ignored; guided_choice is refused" in ran.err

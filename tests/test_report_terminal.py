@@ -117,6 +117,12 @@ def test_tokens_with_their_cached_share_and_time_are_told() -> None:
     assert "Time: 0.50 s a reply" in lines
 
 
+def test_tokens_that_went_into_thoughts_are_told() -> None:
+    told = dev_run()
+    thinking = replace(told, usage=replace(told.usage, reasoning_tokens=150))
+    assert "Tokens: 8,000 in (25 % cached), 160 out (150 of them thoughts)" in summary_lines(thinking)
+
+
 def test_without_reported_tokens_nothing_is_said_of_them() -> None:
     assert not any(line.startswith("Tokens") for line in summary_lines(lopsided(10, 1)))
 

@@ -101,9 +101,9 @@ def _facts(scores: Scores) -> list[str]:
         lines.append(f"Probability on no letter where answers begin: {percent(scores.diagnostics.outside)}")
     if usage.prompt_tokens is not None or usage.completion_tokens is not None:
         cached = "" if usage.cached_share is None else f" ({100 * usage.cached_share:.0f} % cached)"
-        lines.append(
-            f"Tokens: {number(usage.prompt_tokens)} in{cached}, {number(usage.completion_tokens)} out"
-        )
+        thoughts = f" ({usage.reasoning_tokens:,} of them thoughts)" if usage.reasoning_tokens else ""
+        out = f"{number(usage.completion_tokens)} out{thoughts}"
+        lines.append(f"Tokens: {number(usage.prompt_tokens)} in{cached}, {out}")
     if usage.latency_mean is not None:
         lines.append(f"Time: {usage.latency_mean:.2f} s a reply")
     return lines

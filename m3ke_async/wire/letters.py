@@ -63,6 +63,12 @@ def outside(letters: tuple[float, ...]) -> float:
     return max(0.0, 1.0 - sum(letters))
 
 
+def letter_shares(letters: tuple[float, ...]) -> str:
+    """Each probability, for people."""
+    shares = [*zip(LETTERS, letters, strict=True), ("other tokens", outside(letters))]
+    return ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares)
+
+
 def _positions(logprobs: Any) -> Iterator[_Position]:
     if not isinstance(logprobs, dict):
         return
