@@ -38,7 +38,10 @@ _UNSURE_BEFORE = Words(
 _WRONG_LABEL = Pattern(r"(?:错误|错|incorrect|wrong)的?\s?\Z")
 #: A condition with no more than mentions between it and the statement that it takes back.
 _IFS = ("如果", "假如", "倘若", "要是", "if")
-_SUPPOSED = Pattern(rf"(?:{'|'.join(_IFS[:-1])}|\bif\b)[^。！!？?；;\n，,]{{0,24}}\Z")
+_SUPPOSED = Pattern(
+    rf"(?:{'|'.join(_IFS[:-1])}|\bif\b)[^。！!？?；;\n，,]{{0,24}}\Z"
+    r"|如果(?:是|本|这道)?(?:题目?|题干|问)[^。！!？?；;\n]{0,32}\Z"
+)
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = Pattern(
     rf"\s{{0,2}}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"

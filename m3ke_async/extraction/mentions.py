@@ -53,6 +53,8 @@ _WORDS_BEFORE = ("选择项", "选项", "options", "option", "choices", "choice"
 _WORDS_AFTER = ("这个选项", "这一选项", "个选项", "选项", "这一项", "这项", "项", " option", " choice")
 _ENDS_BEFORE = frozenset(word[-1] for word in _WORDS_BEFORE) | {" "}
 _HEADING = Pattern(r"\s{0,2}[.．、:：)）]|\s?[,，-]\s?(?=\S)")
+#: Of more letters than these, the first and the last are read.
+_FIRST, _LAST = 400, 800
 #: How many blanks markup may leave between a letter and its bracket.
 _BLANKS = 3
 _BLANK = (" ", "\t", "\u3000")
@@ -100,7 +102,10 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
     """The mentions by letter, in order; the question's own names are none."""
     found: list[Mention] = []
     taken = 0
-    for start, end in _standing(text):
+    spans = list(_standing(text))
+    if len(spans) > _FIRST + _LAST:
+        spans[_FIRST:-_LAST] = []  # no reply that was meant names options so often
+    for start, end in spans:
         if start < taken:
             continue  # inside the text of the option just named
         letters = text[start:end].upper()
