@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,8 +65,6 @@ _ALSO = Pattern(r"\s?(?:[也还亦又]|或者|同时|此外|also\b)")
 _NEUTRAL = frozenset(
     "主要一般通常常见重基本根著名最很非我国们这首该此其它那句个种类使让令被把将会能可由与和以而"
 )
-
-
 #: A sentence with one of these says something of the option.
 _PREDICATES = frozenset("是为在于有由不非没未") | {"is", "are", "was", "were", "not", "has"}
 
@@ -210,6 +207,8 @@ def asks_else(said: Sequence[str], stem: Stem) -> bool:
     """
     if stem.share(said) < _HALF:
         return False
+    from difflib import SequenceMatcher
+
     steps = SequenceMatcher(None, stem.words, list(said), autojunk=False).get_opcodes()
     for before, step, after in zip(steps, steps[1:], steps[2:], strict=False):
         if before[0] == after[0] == "equal" and step[0] in {"replace", "insert"}:

@@ -7,7 +7,6 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from m3ke_async.extraction.amounts import amount, amounts
 from m3ke_async.extraction.mentions import LETTERS, Mention, joined
 from m3ke_async.extraction.patterns import Pattern
 
@@ -50,7 +49,7 @@ _NUMBERS |= {
 #: The most places at which an option's text, a place or a number is looked for in a reply.
 _MOST = 64
 _SPLIT = Pattern(r"[0-9.]{2}|[a-z]{2}")
-_LATIN = Pattern("[a-z]{3}")
+_LATIN, _NUMERIC = Pattern("[a-z]{3}"), Pattern("[0-9〇零一二两三四五六七八九十百千万亿]")
 #: The longest reply in which what tells an option from the others may stand for it.
 _SHORT = 60
 _ARTICLE = Pattern(r"\A\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
@@ -163,11 +162,17 @@ class OptionTexts:
     @cached_property
     def _amounts(self) -> dict[str, Amount]:
         """By letter, the number that each option is; empty unless all are and differ."""
+        if not all(map(_NUMERIC.search, self.plain.values())):
+            return {}
+        from m3ke_async.extraction.amounts import amount
+
         found = {letter: own for letter, text in self.plain.items() if (own := amount(text.strip(" .。{}$")))}
         values = {own.value for own in found.values()}
         return found if len(values) == len(self.plain) > 1 else {}
 
     def _claim_amounts(self, text: str, claims: _Claims) -> None:
+        from m3ke_async.extraction.amounts import amounts
+
         by_value = {own.value: letter for letter, own in self._amounts.items()}
         for found in islice(amounts(text.lower()), _MOST):
             letter = by_value.get(found.value)
