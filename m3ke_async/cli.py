@@ -415,12 +415,25 @@ def explain(
     metavar="DIR",
     help="Where the runs' names are looked up.",
 )
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the comparison as a page, too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
-def compare(run_paths: tuple[str, ...], results: str, *, force: bool, as_json: bool) -> None:
+def compare(
+    run_paths: tuple[str, ...], results: str, html: Path | None, *, force: bool, as_json: bool
+) -> None:
     """Compare the first RUN with each of the others, question by question."""
     from m3ke_async.compare import compare_runs
 
     comparison = compare_runs(*run_paths, results=results, force=force, warn=_fail)
+    if html is not None:
+        from m3ke_async.reopen import read_run
+        from m3ke_async.report.compare_html import write_comparison
+
+        write_comparison(html, comparison, [read_run(run, results).scores for run in run_paths])
     if as_json:
         _print_json(comparison.to_json())
         return

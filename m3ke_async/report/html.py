@@ -1,9 +1,7 @@
 """report.html: one file that opens from disk, asks the network for nothing, and shows model text as text.
 
-The page is built of the files in `page/`: a skeleton, a stylesheet, and one script, which a content
-security policy names by its hash, so that no other can run. The numbers stand in it as they are in
-scores.json and run.json; the questions follow in compressed blocks, which the page reads when it is
-painted.
+The numbers stand in it as they are in scores.json and run.json; the questions follow in compressed
+blocks, which the page reads when it is painted.
 """
 
 from __future__ import annotations
@@ -11,24 +9,21 @@ from __future__ import annotations
 import zlib
 from base64 import b64encode
 from dataclasses import asdict
-from hashlib import sha256
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.files import whole_file
+from m3ke_async.report.page import PAGE_END, page_head
 from m3ke_async.request import dump_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from m3ke_async.published import PublishedTable
     from m3ke_async.report.asked import Asked
     from m3ke_async.score import Scores
 
-_PAGE = Path(__file__).with_name("page")
-#: In the order in which they need each other.
-_LIBRARIES = ("d3", "plot")
 _SCRIPTS = ("words.js", "dom.js", "charts.js", "questions.js", "report.js")
 #: Questions of one block: opening a question unpacks the prompts of as many.
 _BLOCK = 500
@@ -81,12 +76,12 @@ def write_html(
     }
     places = {name: place for place, name in enumerate(tasks)}
     with whole_file(path) as file:
-        file.write(_head(summary))
+        file.write(page_head(summary, _SCRIPTS))
         rows = iter(asked)
         while block := list(islice(rows, _BLOCK)):
             file.write(_packed("questions", [_question(one, places) for one in block]))
             file.write(_packed("prompts", [one.item.prompt.messages for one in block]))
-        file.write(b"</body>\n</html>\n")
+        file.write(PAGE_END)
 
 
 def _published(table: PublishedTable) -> dict[str, Any]:
@@ -120,38 +115,3 @@ def _packed(kind: str, value: Any) -> bytes:
     """A script element of a type that no browser runs; base64 has no character that could end it."""
     packed = b64encode(zlib.compress(dump_json(value)))
     return b'<script type="text/plain" class="%b">%b</script>\n' % (kind.encode(), packed)
-
-
-def _head(summary: Mapping[str, Any]) -> bytes:
-    script = _script()
-    allowed = b64encode(sha256(script.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; script-src 'sha256-{allowed}'; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    parts = {
-        "policy": policy,
-        "style": _read("page.css"),
-        # JSON has `<` in strings only, where it may be written as an escape.
-        "summary": dump_json(dict(summary)).decode().replace("<", "\\u003c"),
-        "script": script,
-    }
-    first, *rest = _read("page.html").split("{{")
-    filled = [first]
-    for piece in rest:
-        name, _, after = piece.partition("}}")
-        filled += [parts[name], after]
-    return "".join(filled).encode()
-
-
-def _script() -> str:
-    """The libraries with their licences, and the page's own code in a scope of its own."""
-    libraries = "".join(
-        f"/*! {_read(f'{name}.LICENSE')}*/\n{_read(f'{name}.min.js')}\n" for name in _LIBRARIES
-    )
-    own = "".join(map(_read, _SCRIPTS))
-    return f'{libraries}(() => {{\n"use strict";\n{own}}})();\n'
-
-
-def _read(name: str) -> str:
-    return (_PAGE / name).read_text("utf-8")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
 from m3ke_async.files import whole_file
+from m3ke_async.suite import Level
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ def write_png(path: Path, scores: Scores, title: str) -> None:
     from matplotlib.figure import Figure
 
     labelled = scores.total.labelled > 0
-    groups = [("All", scores.total), *scores.clusters.items(), *scores.levels.items()]
+    levels = [
+        ("Other level" if name == Level.OTHER else name, group) for name, group in scores.levels.items()
+    ]
+    groups = [("All", scores.total), *scores.clusters.items(), *levels]
     bars = [bar for name, group in groups if (bar := _bar(str(name), group, labelled=labelled))]
     if not bars:
         raise UsageError("there is nothing to draw: no question was asked")

@@ -43,3 +43,55 @@ function facts(rows) {
   const lines = rows.map(([name, value]) => el("tr", {}, el("td", {}, name), el("td", {}, el("bdi", {}, ...foreign(value)))));
   return el("div", { className: "scroll" }, el("table", { className: "facts" }, el("tbody", {}, ...lines)));
 }
+
+function section(title, ...nodes) {
+  return el("section", {}, el("h2", {}, title), ...nodes);
+}
+
+function note(text) {
+  return el("p", { className: "note" }, text);
+}
+
+function warning(text) {
+  return el("p", { className: "warning" }, text);
+}
+
+// The first paint does not wait for charts.
+function later(...makers) {
+  return makers.map((make) => {
+    const place = el("div");
+    requestAnimationFrame(() => setTimeout(() => place.replaceChildren(...[make()].flat())));
+    return place;
+  });
+}
+
+function opened(title, make) {
+  const node = el("details", {}, el("summary", {}, title));
+  node.addEventListener("toggle", () => node.append(make()), { once: true });
+  return node;
+}
+
+function groupsOf(table, name = named) {
+  return Object.values(table).filter((group) => group.asked).map((group) => ({ ...group, label: name(group.name) }));
+}
+
+// The title of the page with the switch of its language.
+function heading(title, subtitle, draw) {
+  const switches = ["English", "中文"].map((name, number) =>
+    el("button", {
+      type: "button", className: "screen", lang: ["en", "zh"][number], "aria-pressed": String(language === number),
+      onclick: () => { language = number; draw(); },
+    }, name));
+  return el("header", {},
+    el("h1", {}, el("bdi", {}, ...foreign(title))), el("span", { className: "subtitle" }, ...foreign(subtitle)), ...switches);
+}
+
+// Draws now, and again when the width changes by more than a scroll bar's.
+function drawAtEveryWidth(page, draw) {
+  let drawnWidth = 0;
+  new ResizeObserver(() => {
+    if (Math.abs(page.clientWidth - drawnWidth) < 24) return;
+    drawnWidth = page.clientWidth;
+    draw();
+  }).observe(page);
+}

@@ -7,51 +7,13 @@ let questions = null;
 let trouble = null;
 let read = [0, 0];
 
-function section(title, ...nodes) {
-  return el("section", {}, el("h2", {}, title), ...nodes);
-}
-
-function note(text) {
-  return el("p", { className: "note" }, text);
-}
-
-function warning(text) {
-  return el("p", { className: "warning" }, text);
-}
-
-// The first paint does not wait for charts.
-function later(...makers) {
-  return makers.map((make) => {
-    const place = el("div");
-    requestAnimationFrame(() => setTimeout(() => place.replaceChildren(...[make()].flat())));
-    return place;
-  });
-}
-
-function opened(title, make) {
-  const node = el("details", {}, el("summary", {}, title));
-  node.addEventListener("toggle", () => node.append(make()), { once: true });
-  return node;
-}
-
-function groupsOf(table) {
-  return Object.values(table).filter((group) => group.asked).map((group) => ({ ...group, label: named(group.name) }));
-}
-
 function suite() {
   return run.is_m3ke ? "M3KE" : run.data.split(/[\\/]/).pop();
 }
 
 function header() {
-  const switches = ["English", "中文"].map((name, number) =>
-    el("button", {
-      type: "button", className: "screen", lang: ["en", "zh"][number], "aria-pressed": String(language === number),
-      onclick: () => { language = number; draw(); },
-    }, name));
-  return el("header", {},
-    el("h1", {}, el("bdi", {}, ...foreign(run.settings.model))),
-    el("span", { className: "subtitle" }, `${suite()} ${scores.split}, ${run.settings.shots}-shot, ${run.state}, ${run.written_at ?? ""}`),
-    ...switches);
+  const written = run.written_at ?? "";
+  return heading(run.settings.model, `${suite()} ${scores.split}, ${run.settings.shots}-shot, ${run.state}, ${written}`, draw);
 }
 
 function headline() {
@@ -222,9 +184,9 @@ function draw() {
   const width = Math.min(page.clientWidth, 1100) - 36;
   const half = width > 860 ? (width - 32) / 2 : width;
   const clusters = groupsOf(scores.clusters);
-  const levels = groupsOf(scores.levels);
+  const levels = groupsOf(scores.levels, namedLevel);
   const total = { ...scores.total, label: say("total") };
-  const tasks = Object.values(scores.tasks).filter((task) => task.asked).map((task) => ({ ...task, label: `${task.subject}, ${named(task.level)}` }));
+  const tasks = Object.values(scores.tasks).filter((task) => task.asked).map((task) => ({ ...task, label: `${task.subject}, ${namedLevel(task.level)}` }));
   const answered = [total, ...clusters].filter((group) => group.outcomes.answered);
   const present = Object.keys(OUTCOMES).filter((outcome) => ofOutcome(total, outcome));
   const sorted = tasks.toSorted((one, other) => share(other, labelled) - share(one, labelled));
@@ -251,13 +213,7 @@ function draw() {
   filter();
 }
 
-let drawnWidth = 0;
-new ResizeObserver(() => {
-  const width = document.getElementById("report").clientWidth;
-  if (Math.abs(width - drawnWidth) < 24) return;  // a scroll bar that comes or goes
-  drawnWidth = width;
-  draw();
-}).observe(document.getElementById("report"));
+drawAtEveryWidth(document.getElementById("report"), draw);
 
 document.addEventListener("DOMContentLoaded", async () => {
   try {

@@ -122,6 +122,35 @@ const WORDS = {
   failure: ["Why there is no reply", "没有回复的原因"],
   emptyReply: ["The reply is empty.", "回复为空。"],
   showAll: ["show all {0} characters", "显示全部 {0} 个字符"],
+  comparison: ["Comparison of runs", "评测结果对比"],
+  runs: ["Runs", "运行"],
+  run: ["run {0}", "运行 {0}"],
+  pair: ["Run {0} and run {1}", "运行 {0} 与运行 {1}"],
+  unlike: ["Not the same: {0}. Compared by --force.", "不可直接比较：{0}。因 --force 而对比。"],
+  better: ["{0} is better than {1}: {2} to {3}, {4} points.", "{0} 优于 {1}：{2} 对 {3}，相差 {4} 个百分点。"],
+  noDifference: [
+    "No difference seen between {0} ({2}) and {1} ({3}): {4} points.",
+    "未见 {0}（{2}）与 {1}（{3}）有差异：相差 {4} 个百分点。",
+  ],
+  mcnemar: [
+    "Exact McNemar test, p {0} by Holm.",
+    "McNemar 精确检验，Holm 校正后 p {0}。",
+  ],
+  least: ["A difference of {0} points would have been seen four times in five.", "若差异达 {0} 个百分点，五次中有四次能被发现。"],
+  tooFew: ["So few questions cannot show any difference.", "题目太少，无法显示任何差异。"],
+  difference: ["difference", "差异"],
+  holm: ["p (Holm)", "p（Holm）"],
+  betterOne: ["better", "较优"],
+  same: ["same, %", "相同，%"],
+  noLetter: ["no letter", "无选项"],
+  leftOut: ["{0} more questions are missing or failed in one of them.", "另有 {0} 道题在其中一方缺失或失败。"],
+  agree: ["The same letter in {0} of {1} questions; Cohen's kappa {2}.", "{1} 道题中 {0} 选择相同；Cohen κ {2}。"],
+  agreementByTask: ["Agreement by task", "各任务的一致性"],
+  allRuns: ["All runs", "全部运行"],
+  fleiss: ["Fleiss' kappa {0} over {1} questions that all answered.", "全部作答的 {1} 道题上的 Fleiss κ 为 {0}。"],
+  disputed: ["Disputed questions", "有分歧的题目"],
+  disputedShown: ["{0} of {1}; m3ke compare --json has all.", "共 {1} 道，列出 {0} 道；m3ke compare --json 给出全部。"],
+  rightOne: ["right", "正确"],
   "Arts & Humanities": ["Arts & Humanities", "人文艺术"],
   "Social Sciences": ["Social Sciences", "社会科学"],
   "Natural Sciences": ["Natural Sciences", "自然科学"],
@@ -130,6 +159,7 @@ const WORDS = {
   "High school": ["High school", "高中"],
   College: ["College", "大学"],
   Other: ["Other", "其他"],
+  otherLevel: ["Other level", "其他学段"],
   total: ["All", "全部"],
 };
 
@@ -142,6 +172,11 @@ function say(name, ...values) {
 // A cluster, level or outcome; other suites have names that are not translated.
 function named(name) {
   return Object.hasOwn(WORDS, name) ? WORDS[name][language] : name;
+}
+
+// A cluster and a level are both called Other.
+function namedLevel(name) {
+  return name === "Other" ? say("otherLevel") : named(name);
 }
 
 // As Python writes them: a tie at the second decimal goes to the even digit.
