@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
@@ -14,6 +15,9 @@ from m3ke_async.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+#: Seconds: who looks whether a folder is claimed holds a free claim for less than that.
+_GLANCE = 0.05
 
 #: Called with the bytes that are there and the bytes of the whole, None where unknown.
 Progress = Callable[[int, int | None], None]
@@ -81,12 +85,16 @@ def locked(target: Path) -> Iterator[None]:
 
 @contextmanager
 def claimed(target: Path) -> Iterator[bool]:
-    """Claim a folder for this process, without waiting; whether nobody else has it.
+    """Claim a folder for this process, without waiting for another's work; whether nobody else has it.
 
     The operating system drops the claim with the process, however that ends.
     """
     with (target / ".lock").open("ab") as file:
-        yield _try_lock(file)
+        alone = _try_lock(file)
+        if not alone:
+            time.sleep(_GLANCE)
+            alone = _try_lock(file)
+        yield alone
 
 
 def is_claimed(target: Path) -> bool:

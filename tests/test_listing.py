@@ -154,6 +154,15 @@ def test_a_run_is_running_while_a_process_has_it_and_interrupted_after_a_kill(tm
     assert standing(run).state is State.STOPPED
 
 
+def test_who_just_looks_keeps_no_run_from_starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = _run(tmp_path)
+    with ExitStack() as look:
+        look.enter_context(claimed(run.path))  # as is_claimed holds it for a moment
+        monkeypatch.setattr("m3ke_async.verified.time.sleep", lambda seconds: look.close())
+        with claimed(run.path) as alone:
+            assert alone
+
+
 def test_watching_tells_every_change_and_ends_with_the_run(tmp_path: Path) -> None:
     run = _run(tmp_path, state="running", counts={"total": 10, "answered": 1})
     with ExitStack() as process:
