@@ -684,4 +684,4 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
 def _mode(record: Mapping[str, Any]) -> str:
     """What was taken for an answer, where it was not the text."""
     mode = record["settings"].get("answer", "text")
-    return "" if mode == "text" else f", answers by {mode}"
+    return "" if mode == "text" else f", --answer {mode}"

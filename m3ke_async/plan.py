@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from m3ke_async.prompt import load_template, template_names
 
 if TYPE_CHECKING:
@@ -110,8 +112,10 @@ def _prompts(evaluation: Evaluation, first: Item) -> dict[str, str]:
 
 
 def show_messages(item: Item) -> str:
-    """A prompt as text; the role stands before each message where there are several."""
-    messages = item.prompt.messages
-    if len(messages) == 1:
-        return messages[0]["content"]
+    """A prompt as it is sent; the role stands before each message where there are several."""
+    sent = orjson.loads(item.request.body)
+    messages = sent.get("messages", ())
+    if len(messages) < 2:
+        plain: str = messages[0]["content"] if messages else sent.get("prompt") or sent["inputs"]
+        return plain
     return "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in messages)

@@ -239,7 +239,7 @@ async def test_the_likeliest_letter_is_the_answer_whatever_the_text_says(
     shown = m3ke("explain", str(result.path), "Task 00*", "0").out
     assert "other tokens 10.0 %" in shown
     told = m3ke("score", str(result.path)).out
-    assert "answers by logprobs" in told
+    assert "--answer logprobs" in told
     assert "Probability on no letter where answers begin: 10.0 %" in told
 
 

@@ -216,3 +216,14 @@ def test_hostile_text_in_a_suite_does_not_reach_the_terminal(tmp_path: Path) -> 
     assert "\x07" not in text
     assert "title" in text
     assert all("\x1b" in prompt for prompt in plan(suite, tmp_path / "results")["prompts"].values())
+
+
+@pytest.mark.parametrize("protocol", ["completions", "tgi"])
+def test_a_base_models_prompt_is_shown_as_the_plain_text_that_is_sent(tmp_path: Path, protocol: str) -> None:
+    ran = m3ke(
+        *["plan", "custom/m", "--base-url", "http://h/v1", "--data", "sample", "--json"],
+        *["--protocol", protocol, "--system", "只答字母", "--results", str(tmp_path)],
+    )
+    shown = ran.json["prompts"]["m3ke-zh/1"]
+    assert shown.startswith("只答字母\n\n请根据以下问题")
+    assert shown.endswith("正确的选项是：")
