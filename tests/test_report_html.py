@@ -376,6 +376,19 @@ def test_a_megabyte_in_one_line_is_clipped_until_it_is_wanted(opened: Opened) ->
     assert len(reply.inner_text()) > LONG
 
 
+def test_replies_that_do_not_fit_say_how_much_is_left_out(
+    browser: Browser, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("m3ke_async.report.write.room_for_each", lambda answers, replies: 100)
+    m3ke("report", run, "--output", tmp_path / "short.html")
+    for short in open_page(browser, tmp_path / "short.html"):
+        text = short.open("Q1-1")
+        assert "999,905 characters more are in answers.jsonl" in text
+        assert short.page.locator("dialog mark").inner_text() == "B"
+        short.page.keyboard.press("Escape")
+        assert "characters more" not in short.open("Q0-0")
+
+
 def test_nothing_is_asked_of_the_network(opened: Opened, report: Path) -> None:
     opened.open("Q0-0")
     assert [url for url in opened.requested if not url.startswith("data:")] == [report.as_uri()]

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from m3ke_async.files import whole_file
 from m3ke_async.report.page import PAGE_END, page_head
+from m3ke_async.report.shorten import shorten
 from m3ke_async.request import dump_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from m3ke_async.answer import Answer
     from m3ke_async.published import PublishedTable
     from m3ke_async.report.asked import Asked
     from m3ke_async.score import Scores
@@ -55,6 +57,7 @@ def write_html(
     record: Mapping[str, Any],
     published: PublishedTable | None,
     cost: str | None,
+    room: int | None = None,
 ) -> None:
     """Write the page, whole; questions are taken one block at a time.
 
@@ -65,6 +68,7 @@ def write_html(
         record: the content of run.json.
         published: the table to stand beside the run; None for other suites than M3KE.
         cost: of the run with its currency and basis; None where no price is known.
+        room: characters of each reply with its reasoning, as of `shorten`; None for all.
     """
     tasks = [task.name for task in scores.tasks.values() if task.asked]
     summary = {
@@ -79,7 +83,7 @@ def write_html(
         file.write(page_head(summary, _SCRIPTS))
         rows = iter(asked)
         while block := list(islice(rows, _BLOCK)):
-            file.write(_packed("questions", [_question(one, places) for one in block]))
+            file.write(_packed("questions", [_question(one, places, room) for one in block]))
             file.write(_packed("prompts", [one.item.prompt.messages for one in block]))
         file.write(PAGE_END)
 
@@ -92,7 +96,7 @@ def _published(table: PublishedTable) -> dict[str, Any]:
     return asdict(table) | {"rows": rows}
 
 
-def _question(one: Asked, places: Mapping[str, int]) -> dict[str, Any]:
+def _question(one: Asked, places: Mapping[str, int], room: int | None) -> dict[str, Any]:
     question, answer = one.item.question, one.answer
     given = _MISSING | {
         "id": question.id,
@@ -101,13 +105,27 @@ def _question(one: Asked, places: Mapping[str, int]) -> dict[str, Any]:
         "sample": one.item.sample,
     }
     if answer is not None:
-        given = {name: getattr(answer, name) for name in _SHOWN}
+        given = {name: getattr(answer, name) for name in _SHOWN} | _texts(answer, room)
     return {
         "task": places[one.item.task.name],
         "question": question.question,
         "options": question.options,
         "at": one.received_at,
         **given,
+    }
+
+
+def _texts(answer: Answer, room: int | None) -> dict[str, Any]:
+    """Reply, place of the choice and reasoning as far as there is room, and how much is left out."""
+    half = room if room is None or not answer.reasoning else room // 2
+    reply = shorten(answer.reply or "", answer.span, half)
+    thought = shorten(answer.reasoning or "", None, half)
+    return {
+        "reply": None if answer.reply is None else reply.text,
+        "span": reply.span,
+        "reply_left_out": reply.left_out,
+        "reasoning": thought.text,
+        "reasoning_left_out": thought.left_out,
     }
 
 

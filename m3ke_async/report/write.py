@@ -18,6 +18,7 @@ from m3ke_async.report.leaderboard import leaderboard_row, write_leaderboard
 from m3ke_async.report.lm_eval_results import lm_eval_name, write_lm_eval_results
 from m3ke_async.report.markdown import markdown
 from m3ke_async.report.picture import write_png
+from m3ke_async.report.shorten import room_for_each
 from m3ke_async.report.tables import write_csv, write_parquet
 from m3ke_async.rundir import RunDir
 from m3ke_async.text import escape_surrogates, one_line
@@ -113,6 +114,7 @@ def _write_asked(
         record=record,
         published=table_beside(record),
         cost=price.shown(result.ledger.cost(price)) if price is not None else None,
+        room=room_for_each(RunDir(result.path).answers, result.scores.usage.replies),
     )
 
 

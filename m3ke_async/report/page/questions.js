@@ -116,8 +116,9 @@ function markedReply(row) {
   ];
 }
 
-function block(title, nodes) {
-  return [el("h3", {}, title), el("pre", { dir: "auto" }, ...nodes)];
+function block(title, nodes, leftOut = 0) {
+  const rest = leftOut ? [el("p", { className: "note" }, say("shortened", count(leftOut)))] : [];
+  return [el("h3", {}, title), el("pre", { dir: "auto" }, ...nodes), ...rest];
 }
 
 function promptText(messages) {
@@ -153,8 +154,8 @@ async function openQuestion(rows, number) {
     el("ol", { className: "options" }, ...options),
     el("p", { className: "note" }, ...foreign(known.filter(Boolean).join(" · "))),
     ...(row.failure === null ? [] : block(say("failure"), clipped(row.failure, 4000, 0))),
-    ...(row.reply === null ? [] : block(say("reply"), markedReply(row))),
-    ...(row.reasoning ? block(say("reasoning"), clipped(row.reasoning, 4000, 1000)) : []),
+    ...(row.reply === null ? [] : block(say("reply"), markedReply(row), row.reply_left_out)),
+    ...(row.reasoning ? block(say("reasoning"), clipped(row.reasoning, 4000, 1000), row.reasoning_left_out) : []),
   );
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;

@@ -121,6 +121,10 @@ const WORDS = {
   prompt: ["Prompt", "提示词"],
   failure: ["Why there is no reply", "没有回复的原因"],
   emptyReply: ["The reply is empty.", "回复为空。"],
+  shortened: [
+    "{0} characters more are in answers.jsonl; so many long replies do not fit into one page.",
+    "另有 {0} 个字符，见 answers.jsonl；长回复太多，一页放不下。",
+  ],
   showAll: ["show all {0} characters", "显示全部 {0} 个字符"],
   comparison: ["Comparison of runs", "评测结果对比"],
   runs: ["Runs", "运行"],
