@@ -117,6 +117,15 @@ def test_tokens_with_their_cached_share_and_time_are_told() -> None:
     assert "Time: 0.50 s a reply" in lines
 
 
+@pytest.mark.parametrize(("outside", "warned"), [(None, False), (0.4, False), (0.9, True)])
+def test_probability_that_lies_on_no_letter_is_told_and_much_of_it_warned_of(
+    outside: float | None, *, warned: bool
+) -> None:
+    lines = _with(Diagnostics(Picks(), Picks(), (), outside))
+    assert any(line.startswith("Probability on no letter") for line in lines) is (outside is not None)
+    assert any("lies on no letter" in line for line in lines) is warned
+
+
 def test_tokens_that_went_into_thoughts_are_told() -> None:
     told = dev_run()
     thinking = replace(told, usage=replace(told.usage, reasoning_tokens=150))

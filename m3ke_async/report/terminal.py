@@ -26,6 +26,8 @@ _CHANCE = 0.25
 #: In a handful of answers one letter leads by chance.
 _ENOUGH_LETTERS = 20
 _MANY_TRUNCATED = 0.05
+#: More than this on no letter, as a mean, is worth a warning.
+_MOST_OUTSIDE = 0.5
 #: Below this half width of the interval, in points, the number of questions needs no remark.
 _WIDE = 1.5
 
@@ -189,6 +191,7 @@ def _remarks(scores: Scores, shots: int) -> list[str]:
     return [
         *_remarks_on_labels(scores),
         *_remarks_on_replies(scores.total),
+        *_remarks_on_probabilities(scores.diagnostics),
         *_remarks_on_servers(scores.diagnostics),
         *_remarks_on_coverage(scores),
         *_remarks_on_dev(scores, shots),
@@ -224,6 +227,14 @@ def _remarks_on_replies(total: GroupScore) -> list[str]:
             " give a larger --max-tokens"
         )
     return remarks
+
+
+def _remarks_on_probabilities(found: Diagnostics | None) -> list[str]:
+    """The likeliest letter of a few unlikely ones says little."""
+    if found is None or found.outside is None or found.outside <= _MOST_OUTSIDE:
+        return []
+    lies = f"Warning: {percent(found.outside)} of the probability lies on no letter: other words come first"
+    return [f"{lies}; a template that leads to a letter, or --answer text, tells more"]
 
 
 def _remarks_on_servers(found: Diagnostics | None) -> list[str]:
