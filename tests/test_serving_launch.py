@@ -162,6 +162,12 @@ def test_auto_takes_the_fastest_that_is_here(
     assert (engine.name, reason) == (chosen, why)
 
 
+def test_transformers_takes_no_more_memory_than_it_needs_where_there_may_be_no_gpu() -> None:
+    unknown = launch("transformers", FOLDER, Machine(16 * GB, unknown="torch is not installed")).line
+    assert "--device auto --dtype auto" in unknown
+    assert "--cb-num-blocks 256" in unknown
+
+
 def test_a_processor_is_not_flooded() -> None:
     assert launch("vllm", FOLDER, CPU).slots == 16
     assert launch("vllm").slots is None

@@ -110,12 +110,11 @@ def _tgi(model: Checkpoint, sizing: Sizing) -> tuple[Option, ...]:
 
 
 def _transformers(model: Checkpoint, sizing: Sizing) -> tuple[Option, ...]:
-    on_processor = sizing.devices == 0
     return (
-        ("--device", "cpu" if on_processor else "auto"),
+        ("--device", "cpu" if sizing.devices == 0 else "auto"),
         ("--dtype", sizing.dtype),
         ("--continuous-batching",),
-        *(_CPU_BATCHES if on_processor else ()),
+        *(() if sizing.devices else _BATCHES),
     )
 
 
@@ -123,8 +122,9 @@ def _given(option: str, value: float | None) -> tuple[Option, ...]:
     return ((option, str(value)),) if value else ()
 
 
-#: On a processor the engine takes most of the main memory for its cache unless it is told.
-_CPU_BATCHES: tuple[Option, ...] = (("--cb-num-blocks", "256"), ("--cb-max-batch-tokens", "512"))
+#: Without a GPU the engine takes nearly all of the main memory for its cache unless it is told:
+#: 65,536 tokens, 512 of them computed at a time. Devices that are not known may be none.
+_BATCHES: tuple[Option, ...] = (("--cb-num-blocks", "256"), ("--cb-max-batch-tokens", "512"))
 
 ENGINES: Mapping[EngineName, Engine] = MappingProxyType(
     {

@@ -1,6 +1,6 @@
 """Real servers, started by `m3ke serve` and asked for real; `make test-servers` runs this.
 
-Each server answers a few questions of the sample, its true error answers are decided as the
+Each server answers a few questions, its true error answers are decided as the
 provider files say, and nothing of it is left behind.
 
     M3KE_SERVERS    folder with the environments `vllm` and `transformers`, and the folder `model`
@@ -26,6 +26,7 @@ from m3ke_async.faults import Action, Decision, decide
 from m3ke_async.providers import load_profile
 from m3ke_async.serving.child import free_port
 from tests.command import m3ke
+from tests.small_suite import write_suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,19 +150,10 @@ def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_a_small_evaluation(running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VLLM_API_KEY", KEY)
     started = time.monotonic()
-    asked = [
-        "run",
-        running.model,
-        "--base-url",
-        running.url,
-        "--data",
-        "sample",
-        "--split",
-        "test",
-        "--limit",
-        "2",
-    ]
-    done = m3ke(*asked, "--max-tokens", "16", "--results", tmp_path, "--name", "run", "--json", "--quiet")
+    suite = write_suite(tmp_path / "suite")
+    asked: list[str | Path] = ["--data", suite, "--split", "test", "--shots", "1", "--max-tokens", "8"]
+    kept: list[str | Path] = ["--results", tmp_path, "--name", "run", "--json", "--quiet"]
+    done = m3ke("run", running.model, "--base-url", running.url, *asked, *kept)
     assert done.code == ExitCode.COMPLETE, done.err
     ledger = done.json["ledger"]
     record = json.loads((tmp_path / "run" / "run.json").read_text())
@@ -190,22 +182,19 @@ def test_another_model_stops_the_run_where_the_name_counts(running: Running) -> 
     assert (decision.action, decision.kind) == (Action.STOP_RUN, "no_model"), response.text
 
 
-@pytest.mark.parametrize(
-    ("engine", "fields"),
-    [
-        ("vllm", {"temperature": -1}),
-        ("vllm", {"temperature": "hot"}),
-        ("vllm", {"top_logprobs": 99, "logprobs": True}),
-        ("llama.cpp", {"response_format": {"type": "regex", "value": "[ABCD]"}}),
-        ("transformers", {"structured_outputs": {"choice": ["A", "B"]}}),
-    ],
-)
-def test_a_bad_parameter_stops_the_run(running: Running, engine: str, fields: dict[str, Any]) -> None:
-    if running.engine != engine:
-        pytest.skip(f"a parameter of {engine}")
-    response = running.ask(**fields)
-    decision = running.decided(response)
-    assert (decision.action, decision.kind) == (Action.STOP_RUN, "bad_parameter"), response.text
+#: Fields that each engine refuses.
+BAD_FIELDS: dict[str, list[dict[str, Any]]] = {
+    "vllm": [{"temperature": -1}, {"temperature": "hot"}, {"logprobs": True, "top_logprobs": 99}],
+    "llama.cpp": [{"response_format": {"type": "regex", "value": "[ABCD]"}}],
+    "transformers": [{"structured_outputs": {"choice": ["A", "B"]}}],
+}
+
+
+def test_a_bad_parameter_stops_the_run(running: Running) -> None:
+    for fields in BAD_FIELDS[running.engine]:
+        response = running.ask(**fields)
+        decision = running.decided(response)
+        assert (decision.action, decision.kind) == (Action.STOP_RUN, "bad_parameter"), response.text
 
 
 def test_a_wrong_key_stops_the_run(running: Running) -> None:
