@@ -53,6 +53,6 @@ def test_few_replies_are_never_shortened_and_many_long_ones_are(tmp_path: Path) 
     assert room_for_each(answers, 20_000) is None
     with answers.open("wb") as file:
         file.truncate(3 * ROOM + 1)
-    assert room_for_each(answers, 20_000) == 500
+    assert room_for_each(answers, 20_000) == 450
     assert room_for_each(answers, 1) == ROOM
     assert room_for_each(answers, 10_000_000) == 200

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Characters of replies and reasoning that a page holds, so that a browser reads it with ease.
-ROOM = 10_000_000
+ROOM = 9_000_000
 #: A file of answers up to this size has less text than that: three bytes a Chinese character.
 _SMALL = 3 * ROOM
 #: No text is cut below this.
