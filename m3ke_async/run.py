@@ -220,12 +220,18 @@ async def run(
                 raise
             stopped = error
         finally:
-            _record(session, "stopped")  # whatever comes, what asking took is known
+            with suppress(OSError):  # else a full disk hides why the run stopped
+                _record(session, "stopped")  # whatever comes, what asking took is known
         if isinstance(stopped, InterruptedRunError) and stopped.at_once:
             raise stopped
         scores = _write(session, store, stopped)
         if isinstance(stopped, IncompleteError) and tally.done >= tally.total and not scores.total.incomplete:
             stopped = None  # what was in flight at the limit was all that was left
+        if stopped is None and settings.fresh and tally.failed and not scores.total.incomplete:
+            stopped = IncompleteError(
+                f"{tally.failed:,} questions could not be asked anew and keep their earlier replies; "
+                "the same command asks them again"
+            )
         state = "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete"
         _record(session, state, stopped, hashes=directory.hashes())  # while the claim says that it runs
     return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)

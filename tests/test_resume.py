@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import random
 import re
@@ -193,6 +194,20 @@ async def test_a_fresh_reply_that_fails_leaves_the_old_one_in_place(
     server.script["Q1-1"] = [error(500)]
     await ask(suite, server.url, tmp_path / "results", fresh=True, max_attempts=2)
     check_complete(await ask(suite, server.url, tmp_path / "results"), ALL)
+
+
+async def test_a_fresh_run_with_failures_is_incomplete_and_asks_only_them_anew(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    await ask(suite, server.url, tmp_path / "results")
+    server.script["Q1-1"] = [error(500)]
+    fresh = await ask(suite, server.url, tmp_path / "results", fresh=True, max_attempts=2)
+    assert fresh.exit_code is ExitCode.INCOMPLETE
+    assert "keep their earlier replies" in str(fresh.stopped)
+    server.counts.clear()
+    server.script.clear()
+    check_complete(await ask(suite, server.url, tmp_path / "results", fresh=True), ALL)
+    assert server.counts == {"Q1-1": 1}
 
 
 async def test_what_failed_is_sent_again_and_what_the_model_said_is_not(
@@ -560,6 +575,20 @@ async def test_a_full_disk_loses_nothing_that_was_answered(
     assert isinstance(first.stopped, IncompleteError)
     assert "make room" in str(first.stopped)
     assert set(stored_marks(tmp_path / "results")) == {seen.mark for seen in server.seen}
+    check_complete(await ask(suite, server.url, tmp_path / "results"), ALL)
+    assert set(server.counts.values()) == {1}
+
+
+async def test_where_the_disk_takes_nothing_more_the_run_is_incomplete_and_goes_on(
+    server: Server, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    server.on_request = lambda seen: monkeypatch.setattr("m3ke_async.files.os.fsync", refuse)
+    with pytest.raises(IncompleteError, match=r"cannot be written .*: No space left on device"):
+        await ask(suite, server.url, tmp_path / "results")
+    monkeypatch.undo()
     check_complete(await ask(suite, server.url, tmp_path / "results"), ALL)
     assert set(server.counts.values()) == {1}
 
