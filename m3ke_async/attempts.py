@@ -80,6 +80,9 @@ _KEPT_BODY = 16 * 1024
 _STORE_PAUSE, _STORE_TRIES = 1.0, 60
 
 
+#: In the ledger: attempts whose reply the end of the command did not wait for.
+_CUT_OFF = "cut off"
+
 #: Seconds between two looks at a question that another process is asking.
 _CLAIM_PAUSE = 0.5
 
@@ -90,6 +93,7 @@ class _Attempt:
 
     Attributes:
         overdue: whether its worker's place was given away, and only a late reply is waited for.
+        wasted: tokens that an overdue one counts as having cost for nothing.
     """
 
     job: Job
@@ -97,6 +101,7 @@ class _Attempt:
     reservation: Reservation
     sent: float
     overdue: bool = False
+    wasted: int = 0
 
 
 class Attempts:
@@ -135,6 +140,7 @@ class Attempts:
         self._admitting: dict[asyncio.Task[None], Endpoint] = {}
         self._moved: set[asyncio.Task[None]] = set()
         self._keeping: set[asyncio.Task[None]] = set()
+        self._said: set[str] = set()
         self._answers = self._blanks = self._refused = 0
 
     def begin(self) -> None:
@@ -157,25 +163,13 @@ class Attempts:
         job, reservation = await self._leave(job, endpoint, task)
         if reservation is None:
             return job
-        request = job.ask.request
         if job.late is not None:
             job.late.cancel()
             job.late = None
         attempt = _Attempt(job, endpoint, reservation, self._loop.time())
         job.attempts += 1
         job.first_sent = job.first_sent or attempt.sent
-        self._tally.ledger.requests += 1
-        self._tally.in_flight += 1
-        deadline = self._loop.call_later(self._settings.timeout, self._on_deadline, attempt, task)
-        response: Response | None = None
-        error: Exception | None = None
-        try:
-            response = await endpoint.transport.ask(request.body, fresh=job.attempts > 1)
-        except Exception as caught:  # whatever it is, `decide` says what follows
-            error = caught
-        finally:
-            deadline.cancel()
-            self._tally.in_flight -= 1
+        response, error = await self._send(attempt, task)
         found: Reply | None = None
         if response is not None and response.is_success:
             found = self._settings.protocol.parse(response.body, self._profile)
@@ -191,6 +185,26 @@ class Attempts:
         elif not attempt.overdue:
             await self._settle(attempt, response, error)
         return job
+
+    async def _send(
+        self, attempt: _Attempt, task: asyncio.Task[None]
+    ) -> tuple[Response | None, Exception | None]:
+        """Send a request; what came back, or what was raised instead."""
+        job, endpoint = attempt.job, attempt.endpoint
+        self._tally.ledger.requests += 1
+        self._tally.in_flight += 1
+        deadline = self._loop.call_later(self._settings.timeout, self._on_deadline, attempt, task)
+        try:
+            return await endpoint.transport.ask(job.ask.request.body, fresh=job.attempts > 1), None
+        except Exception as error:  # whatever it is, `decide` says what follows
+            return None, error
+        except asyncio.CancelledError:
+            if not attempt.overdue:  # else it is counted as a time-out
+                self._tally.ledger.add_failure(_CUT_OFF, estimate=self._estimate(attempt))
+            raise
+        finally:
+            deadline.cancel()
+            self._tally.in_flight -= 1
 
     async def _leave(
         self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]
@@ -221,7 +235,8 @@ class Attempts:
                 self._backlog.again(job, now + _CLAIM_PAUSE)
                 self._tally.waiting = self._backlog.waiting
             return False
-        if job.held_up is None or self._settings.replace or self._store.get(key) is None:
+        # Once more: another process may have been answered since this one looked.
+        if self._settings.replace or self._store.get(key) is None:
             return True
         self._tally.stored += self._close(job)
         return False
@@ -333,6 +348,8 @@ class Attempts:
             self._give_up(job, None)
             return
         attempt.reservation.settle(reply.usage)
+        if attempt.overdue:
+            self._tally.ledger.take_back(Kind.TIMEOUT, estimate=attempt.wasted)
         self._tally.ledger.add_reply(reply, estimate=self._estimate(attempt))
         self._last_reply = self._loop.time()
         self._refused = 0
@@ -355,13 +372,19 @@ class Attempts:
                 if error.kept:
                     break
                 if not left:
-                    self._warn(f"{error}; a reply is lost, since no other place takes it either")
+                    self._warn_once(f"{error}; replies are lost, since no other place takes them either")
                     self._keeping.discard(task)
                     return False
-                self._warn(f"{error}; a reply waits in memory, and writing it is tried again")
+                self._warn_once(f"{error}; replies wait in memory, and writing them is tried again")
                 await asyncio.sleep(_STORE_PAUSE)
         self._keeping.discard(task)
         return True
+
+    def _warn_once(self, line: str) -> None:
+        """Say what hundreds of replies meet together."""
+        if line not in self._said:
+            self._said.add(line)
+            self._warn(line)
 
     # -- what follows a failure ------------------------------------------------------
 
@@ -473,6 +496,7 @@ class Attempts:
             estimate = 0
         else:
             estimate = self._estimate(attempt)
+        attempt.wasted = estimate
         self._tally.ledger.add_failure(kind, estimate=estimate, completion=usage.completion_tokens or 0)
 
     @staticmethod

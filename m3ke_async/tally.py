@@ -93,6 +93,11 @@ class Ledger:
         self.wasted_tokens += estimate
         self.completion_tokens += completion
 
+    def take_back(self, kind: str, *, estimate: int) -> None:
+        """A failure that was counted with `estimate` brought its reply after all, late."""
+        self.retries -= Counter({kind: 1})
+        self.wasted_tokens -= estimate
+
     def to_json(self) -> dict[str, Any]:
         """As it stands in run.json."""
         return {

@@ -166,6 +166,16 @@ def test_the_others_are_not_held_back_by_a_leader_that_fails(store: ReplyStore, 
     assert len(asking.replies) == 6
 
 
+def test_what_another_process_bought_since_it_was_looked_for_is_not_asked(
+    store: ReplyStore, wire: Wire
+) -> None:
+    asking = bench(store, wire, marks(1, 3))
+    store.put(make_ask("Q0-1").request, Reply("答案：B"))
+    run(asking)
+    assert set(wire.counts) == {"Q0-0", "Q0-2"}
+    assert (asking.tally.stored, asking.tally.answered) == (1, 2)
+
+
 def test_equal_requests_are_sent_once_also_when_both_would_be_in_flight(
     store: ReplyStore, wire: Wire
 ) -> None:
@@ -387,6 +397,8 @@ def test_a_late_reply_is_used_and_not_bought_twice(store: ReplyStore, wire: Wire
     run(asking)
     assert wire.counts["Q0-0"] == 1
     assert asking.replies["Q0-0"].latency == pytest.approx(40.0)
+    ledger = asking.tally.ledger
+    assert (ledger.requests, ledger.replies, ledger.wasted_tokens, +ledger.retries) == (3, 3, 0, {})
     assert (asking.tally.answered, asking.tally.failed, asking.tally.waiting) == (3, 0, 0)
     assert store.get(make_ask("Q0-0").request.key) == asking.replies["Q0-0"]
 
@@ -840,7 +852,7 @@ def test_a_full_disk_stops_the_run_and_loses_no_reply(
     assert len(wire.seen) == 8
     assert len(asking.replies) == 8
     assert all(store.get(make_ask(seen.mark).request.key) for seen in wire.seen)
-    assert any("waits in memory" in line for line in asking.warned)
+    assert len([line for line in asking.warned if "wait in memory" in line]) == 1
 
 
 def test_a_late_reply_is_not_lost_on_a_full_disk(
@@ -858,12 +870,14 @@ def test_a_late_reply_is_not_lost_on_a_full_disk(
 def test_a_disk_that_stays_full_ends_the_run_all_the_same(
     store: ReplyStore, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asking = bench(store, wire, marks(1, 20), concurrency=4)
+    wire.default = slow
+    asking = bench(store, wire, marks(1, 20), concurrency=4, probe=False)
     FullDisk(store, monkeypatch, times=10**9)
     with pytest.raises(IncompleteError, match="make room"):
         run(asking)
     assert asking.replies == {}
-    assert len(wire.seen) <= 4
+    assert len(wire.seen) == 4
+    assert len(asking.warned) == 2  # that they wait, and that they are lost: not once a reply
 
 
 def test_who_insists_on_leaving_is_not_kept_by_a_full_disk(

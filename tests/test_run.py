@@ -433,3 +433,5 @@ async def test_two_signals_leave_a_ledger_of_what_was_sent(server: Server, tmp_p
     record = RunDir(tmp_path / "results" / "mine").read()
     assert record is not None
     assert (record["state"], record["ledger"]["requests"], record["ledger"]["replies"]) == ("stopped", 10, 9)
+    assert record["ledger"]["retries"] == {"cut off": 1}
+    assert record["ledger"]["wasted_tokens"] > 0
