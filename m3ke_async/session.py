@@ -12,6 +12,7 @@ from m3ke_async.adaptation import REFUSALS, StartOverError, find_change
 from m3ke_async.error_body import read_body
 from m3ke_async.errors import IncompleteError, M3keError
 from m3ke_async.interrupt import signals_stop
+from m3ke_async.manner import ThinkingMode
 from m3ke_async.proof import NO_QUESTION, RefusedError, prove
 from m3ke_async.recent import Recent
 from m3ke_async.results import choose
@@ -53,6 +54,7 @@ class Session:
         tally: counts of this command.
         earlier: run.json as the command before left it; None for the first.
         since: Unix time in seconds; with `--fresh`, older replies do not count.
+        thinks: whether thoughts came that were switched off.
     """
 
     directory: RunDir
@@ -62,6 +64,7 @@ class Session:
     tally: Tally
     earlier: Mapping[str, Any] | None
     since: float
+    thinks: bool = False
 
     def refusal(self, kind: Kind, sent: bytes, body: bytes) -> StartOverError | None:
         """How the run goes on after a refused request; None where it cannot."""
@@ -180,7 +183,19 @@ class _Asking:
         evaluation, tally = session.evaluation, session.tally
         owed = (_owed(evaluation, task, self.store, tally, session.since) for task in evaluation.suite.tasks)
         lead = evaluation.settings.shots > 0
-        await self._run(owed, self.endpoints, self.settings, tally, self.recent.add, lead=lead)
+        told = self._with_thoughts if evaluation.settings.thinking is ThinkingMode.OFF else self.recent.add
+        await self._run(owed, self.endpoints, self.settings, tally, told, lead=lead)
+
+    def _with_thoughts(self, ask: Ask, reply: Reply) -> None:
+        """Tell of thoughts that come although they were switched off: once."""
+        session = self.session
+        if (reply.reasoning or reply.usage.reasoning_tokens) and not session.thinks:
+            session.thinks = True
+            session.display.warn(
+                "the model thinks although --thinking off was sent: the server may not know the switch "
+                "of the provider's file"
+            )
+        self.recent.add(ask, reply)
 
     async def send(self, endpoint: Endpoint, request: ChatRequest) -> Reply:
         """Ask one endpoint something that is no question of the run.

@@ -92,3 +92,15 @@ async def test_each_way_of_thinking_is_a_run_of_its_own(server: Server, tmp_path
     }
     assert len(paths) == 3
     assert len(server.seen) == 12
+
+
+async def test_thoughts_that_come_although_they_are_off_are_told_of_once(
+    server: Server, tmp_path: Path
+) -> None:
+    server.default = lambda mark: reply(right(mark), reasoning_content="想")
+    notes = Notes()
+    suite = write_suite(tmp_path / "suite")
+    result = await ask(suite, server.url, tmp_path / "r", notes=notes, model="vllm/m", thinking="off")
+    assert result.scores.total.correct == 4
+    assert [line for line in notes.warned if "although --thinking off" in line] == notes.warned
+    assert len(notes.warned) == 1
