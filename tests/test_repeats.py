@@ -299,13 +299,37 @@ def test_samples_ask_the_very_same_again_each_with_a_reply_of_its_own(server: Se
 
 def test_both_together_ask_each_order_so_often(server: Server, tmp_path: Path) -> None:
     model(server, _knows)
-    suite = write_suite(tmp_path / "suite", 1, 2)
+    suite = write_suite(tmp_path / "suite", 1, 4)
     given = ("--rotate", "--samples", "2", "--temperature", "1")
     result = ask(server, suite, tmp_path / "results", *given)
     assert [(line["rotation"], line["sample"]) for line in lines(result)[:3]] == [(0, 0), (0, 1), (1, 0)]
     assert result["scores"]["repeats"]["asks"] == 8
     assert result["scores"]["repeats"]["evenness"] is None  # samples are alike
     assert result["scores"]["repeats"]["accuracy_always"] == 1
+
+
+def test_a_plain_run_is_the_one_that_it_was_before(server: Server, tmp_path: Path) -> None:
+    path = ask(server, write_suite(tmp_path / "suite", 1, 1), tmp_path / "results")["path"]
+    with open(f"{path}/run.json", "rb") as file:  # noqa: PTH123
+        assert not {"rotate", "samples"} & json.load(file)["identity"].keys()
+
+
+def test_a_question_of_which_asks_are_missing_has_no_letter_anywhere_yet(
+    server: Server, tmp_path: Path
+) -> None:
+    model(server, _knows)
+    rows = [row(f"Q0-{number}", number, labelled=False) for number in range(3)]
+    suite, results = write_split(tmp_path / "suite", "test", task_name(0), rows), tmp_path / "results"
+    given = ("--base-url", server.url, "--data", suite, "--results", results, "--split", "test", "--quiet")
+    assert m3ke("run", "vllm/m", "--name", "plain", *given).code == ExitCode.COMPLETE
+    # the plain run has the first order of each question; four more asks complete one of them
+    more = ("--rotate", "--name", "turned", "--max-requests", "4", "--concurrency", "1")
+    assert m3ke("run", "vllm/m", *given, *more).code == ExitCode.INCOMPLETE
+    (file,) = (results / "turned").glob("predictions/*.jsonl")
+    predicted = [json.loads(line)["answer"] for line in file.read_bytes().splitlines()]
+    assert predicted == [right("Q0-0"), "", ""]
+    pair = m3ke("compare", "plain", "turned", "--results", results, "--json").json["pairs"][0]
+    assert (pair["shared"], pair["left_out"]) == (1, 2)
 
 
 def test_the_order_of_the_suite_shares_its_reply_with_a_plain_run(server: Server, tmp_path: Path) -> None:
