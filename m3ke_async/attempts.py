@@ -73,9 +73,6 @@ _OFTEN_OF_ONE = frozenset({Kind.BAD_PARAMETER, Kind.FORBIDDEN, Kind.WEB_PAGE, Ki
 #: Refusals before anything was computed.
 _COST_NOTHING = frozenset({Kind.BAD_PARAMETER, Kind.BAD_REQUEST, Kind.FORBIDDEN, Kind.TOO_LONG})
 
-#: Bytes of a raw body that are kept with a failure.
-_KEPT_BODY = 16 * 1024
-
 #: Seconds between tries to write a reply that the disk did not take, and their number.
 _STORE_PAUSE, _STORE_TRIES = 1.0, 60
 
@@ -461,8 +458,7 @@ class Attempts:
         self._backlog.again(job, self._loop.time())
 
     def _failure(self, attempt: _Attempt, kind: str, message: str, body: bytes) -> Failure:
-        text = scrub_all(body[:_KEPT_BODY].decode("utf-8", "surrogateescape"), self._settings.secrets)
-        return Failure(kind, message, text.encode("utf-8", "surrogateescape"), attempt.job.attempts)
+        return Failure.kept(kind, message, body, attempt.job.attempts, self._settings.secrets)
 
     def _give_up(self, job: Job, failure: Failure | None) -> None:
         """A question ends without a reply; the next run owes it."""

@@ -198,6 +198,10 @@ _RUN_OPTIONS = (
         "--retry-filtered", is_flag=True, default=None, help="Ask again what a content check stopped."
     ),
     click.option(
+        "--batch", is_flag=True, default=None, help="Ask by the provider's batches: cheaper, and later."
+    ),
+    click.option("--then", metavar="live", help="With --batch: ask now what it left without a reply."),
+    click.option(
         "--policy", metavar="NAME", help="Finding letters: careful, strict, first, last.  [default: careful]"
     ),
     click.option("--price", metavar="IN,OUT", help="Money per million prompt and completion tokens."),
@@ -259,12 +263,17 @@ def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, *
     """
     from m3ke_async.loop import run_loop
     from m3ke_async.progress import make_display
-    from m3ke_async.request import Outcome
     from m3ke_async.run import run as run_evaluation
 
     settings = _settings(model, config, options)
     display = make_display(quiet=quiet)
-    result = run_loop(run_evaluation(settings, display=display, signals=True))
+    return _show(run_loop(run_evaluation(settings, display=display, signals=True)), settings, as_json=as_json)
+
+
+def _show(result: RunResult, settings: RunSettings, *, as_json: bool) -> int:
+    """Print what a run came to; the exit code."""
+    from m3ke_async.request import Outcome
+
     if as_json or result.stopped is None or result.scores.usage.replies:
         _print_result(result, as_json=as_json)
     if result.stopped is not None:
@@ -287,18 +296,27 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
     from m3ke_async.progress import make_display
     from m3ke_async.replies import open_store
     from m3ke_async.run import run_directory
-    from m3ke_async.target import price_of
+    from m3ke_async.target import batch_price, price_of
 
     settings = _settings(model, config, options)
     evaluation, target = _prepare(settings, make_display(quiet=quiet), sends=False)
     directory = run_directory(evaluation)
     evaluation = evaluation.as_begun(directory.read())
+    batch = filling = None
+    if settings.batch:
+        from m3ke_async.batch.client import batch_api
+        from m3ke_async.batch.write import Filling
+
+        batch = batch_api(target)
+        filling = Filling(batch)
     if directory.store.exists():
         with open_store(directory, _fail) as store:
-            planned = make_plan(evaluation, store)
+            planned = make_plan(evaluation, store, filling)
     else:
-        planned = make_plan(evaluation, None)
+        planned = make_plan(evaluation, None, filling)
     price = price_of(settings, target.profile, target.model)
+    if batch is not None and price is not None:
+        price = batch_price(price, target.profile) or price
     seconds = planned.seconds(
         settings.rpm or target.profile.requests_per_minute, settings.tpm or target.profile.tokens_per_minute
     )
@@ -308,7 +326,7 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
         return
     from m3ke_async.report.plan import plan_lines
 
-    _print_lines(plan_lines(planned, settings, price, seconds))
+    _print_lines(plan_lines(planned, settings, price, seconds, batch))
 
 
 @cli.command(context_settings=_CONTEXT)
@@ -631,6 +649,161 @@ def serve(
         _print_lines(hosted.preview(demand, port or hosted.port))
         return
     run_loop(serve_until_stopped(hosted, demand, port, display, lambda line: _print_lines([line])))
+
+
+# -- batches ---------------------------------------------------------------------------
+
+
+@cli.group(context_settings=_CONTEXT)
+def batch() -> None:
+    """The providers' batches: cheaper, and later."""
+
+
+_RESULTS = click.option(
+    "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
+)
+_DATA = click.option("--data", metavar="PATH", help="Where the suite lies now.")
+_QUIET = click.option("--quiet", is_flag=True, help="Print errors and the result only.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+def _batch_settings(
+    run: str, config: Path | None, given: Mapping[str, Any], *, batch: bool = True
+) -> RunSettings:
+    """The settings of a run on disk, or those of a run that these options begin."""
+    from m3ke_async.reopen import settings_again
+    from m3ke_async.rundir import find_run
+
+    results = given.get("results") or "results"
+    try:
+        directory = find_run(run, results)
+    except UsageError:
+        if "/" not in run:
+            raise
+        return _settings(run, config, {**given, "batch": batch})
+    given = {name: value for name, value in given.items() if value not in (None, ()) and name != "results"}
+    more = [name for name in given if name not in _CHANGEABLE] + (["config"] if config else [])
+    if more:
+        raise click.UsageError(
+            f"{directory.path} is a run that has begun, and --{more[0].replace('_', '-')} is no option of "
+            "going on with it: leave it out, or give provider/model"
+        )
+    return settings_again(directory, {**given, "batch": batch})
+
+
+#: Options that may change from one command of a run to the next.
+_CHANGEABLE = ("data", "then", "max_cost", "max_requests", "max_tokens_total", "max_time", "price")
+
+
+def _run_batch(steps: str, settings: RunSettings, *, quiet: bool, as_json: bool) -> int:
+    from functools import partial
+
+    from m3ke_async.batch.asking import Steps, ask_in_batches
+    from m3ke_async.loop import run_loop
+    from m3ke_async.progress import make_display
+    from m3ke_async.run import run as run_evaluation
+
+    asking = partial(ask_in_batches, steps=Steps(steps))
+    display = make_display(quiet=quiet)
+    result = run_loop(run_evaluation(settings, display=display, signals=True, asking=asking))
+    if steps == "collect" or as_json:
+        return _show(result, settings, as_json=as_json)
+    if result.stopped is not None:
+        raise result.stopped
+    return ExitCode.COMPLETE
+
+
+@batch.command(context_settings=_CONTEXT)
+@click.argument("run", metavar="RUN|MODEL", type=_TEXT)
+@_run_options
+def submit(run: str, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> int:
+    """Submit what is owed, and return: of RUN, or of the run that MODEL and its options begin."""
+    settings = _batch_settings(run, config, options)
+    return _run_batch("submit", settings, quiet=quiet, as_json=as_json)
+
+
+@batch.command(context_settings=_CONTEXT)
+@click.argument("run", metavar="RUN", type=_TEXT)
+@click.option("--then", metavar="live", help="Ask now what the batches left without a reply.")
+@_DATA
+@_RESULTS
+@_QUIET
+@_JSON
+def collect(run: str, then: str | None, data: str | None, results: str, *, quiet: bool, as_json: bool) -> int:
+    """Take the replies of RUN's batches that have ended."""
+    settings = _batch_settings(run, None, {"then": then, "data": data, "results": results})
+    return _run_batch("collect", settings, quiet=quiet, as_json=as_json)
+
+
+@batch.command(context_settings=_CONTEXT)
+@click.argument("run", metavar="RUN", type=_TEXT)
+@_DATA
+@_RESULTS
+@_QUIET
+def cancel(run: str, data: str | None, results: str, *, quiet: bool) -> int:
+    """Begin nothing more of RUN's batches; what was answered can be collected, and is paid."""
+    return _run_batch(
+        "cancel", _batch_settings(run, None, {"data": data, "results": results}), quiet=quiet, as_json=False
+    )
+
+
+@batch.command(context_settings=_CONTEXT)
+@click.argument("run", metavar="RUN", type=_TEXT)
+@_RESULTS
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def status(run: str, results: str, *, as_json: bool) -> None:
+    """How far RUN's batches are; asks the provider, and changes nothing."""
+    from m3ke_async.batch.status import batch_status
+    from m3ke_async.loop import run_loop
+    from m3ke_async.rundir import find_run
+
+    found = run_loop(batch_status(find_run(run, results)))
+    if as_json:
+        _print_json([one.to_json() for one in found])
+        return
+    _print_lines(one.line() for one in found)
+    if not found:
+        _print_lines(["no batches"])
+
+
+@batch.command(context_settings=_CONTEXT)
+@click.argument("run", metavar="RUN|MODEL", type=_TEXT)
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@_run_options
+def write(run: str, file: Path, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> int:
+    """Write what is owed into FILE, for `vllm run-batch -i FILE`."""
+    return _run_offline(
+        "write_requests", file, _batch_settings(run, config, options), quiet=quiet, as_json=as_json
+    )
+
+
+@batch.command(context_settings=_CONTEXT)
+@click.argument("run", metavar="RUN", type=_TEXT)
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@_DATA
+@_RESULTS
+@_QUIET
+@_JSON
+def read(run: str, file: Path, data: str | None, results: str, *, quiet: bool, as_json: bool) -> int:
+    """Take the replies in FILE, which `vllm run-batch -o FILE` wrote, or a provider."""
+    settings = _batch_settings(run, None, {"data": data, "results": results}, batch=False)
+    return _run_offline("read_results", file, settings, quiet=quiet, as_json=as_json)
+
+
+def _run_offline(step: str, file: Path, settings: RunSettings, *, quiet: bool, as_json: bool) -> int:
+    from functools import partial
+
+    from m3ke_async.batch import offline
+    from m3ke_async.loop import run_loop
+    from m3ke_async.progress import make_display
+    from m3ke_async.run import run as run_evaluation
+
+    asking = partial(getattr(offline, step), file=file)
+    display = make_display(quiet=quiet)
+    result = run_loop(run_evaluation(settings, display=display, asking=asking, sends=False))
+    if step == "write_requests" and result.stopped is None and not as_json:
+        return ExitCode.COMPLETE
+    return _show(result, settings, as_json=as_json)
 
 
 # -- printing --------------------------------------------------------------------------

@@ -84,10 +84,11 @@ def _explain(item: Item, evaluation: Evaluation, find: Find) -> list[str]:
         text = text[:start] + _LEFT + text[start:end] + _RIGHT + text[end:]
     if reply.reasoning:
         lines += ["# Reasoning", *_block(reply.reasoning), ""]
+    took = "time unknown" if reply.latency is None else f"{reply.latency:.2f} s"
     found = f"outcome {choice.outcome}, letter {choice.letter or 'none'}, rule {choice.rule or 'none'}"
     return [
         *lines,
-        f"# Reply (finish_reason {reply.finish_reason}, {reply.latency:.2f} s, attempt {reply.attempts})",
+        f"# Reply (finish_reason {reply.finish_reason}, {took}, attempt {reply.attempts})",
         *_block(text),
         "",
         "# Choice",

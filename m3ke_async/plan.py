@@ -10,6 +10,7 @@ import orjson
 from m3ke_async.prompt import load_template, template_names
 
 if TYPE_CHECKING:
+    from m3ke_async.batch.write import Filling
     from m3ke_async.evaluation import Evaluation, Item
     from m3ke_async.store import ReplyStore
     from m3ke_async.tally import Price
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 #: Tokens a character: least and most that today's tokenizers take for Chinese questions.
 #: Qwen2.5 takes 0.78 for M3KE's dev questions in the default template.
 TOKENS_PER_CHAR = (0.6, 1.0)
+
+#: Bytes of a batch file's line around the body: key, method, route.
+_AROUND_BODY = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class Plan:
         dropped_shots: examples left out because they equal the question.
         fewer_shots: asks for which there are fewer examples than asked for.
         prompts: one full prompt a template, by its name.
+        batch_files: that a provider's batches would take; None for a live run.
     """
 
     questions: int
@@ -44,6 +49,7 @@ class Plan:
     dropped_shots: int
     fewer_shots: int
     prompts: dict[str, str]
+    batch_files: int | None = None
 
     def cost(self, price: Price) -> tuple[float, float]:
         """Least and most money."""
@@ -62,12 +68,13 @@ class Plan:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def make_plan(evaluation: Evaluation, store: ReplyStore | None) -> Plan:
+def make_plan(evaluation: Evaluation, store: ReplyStore | None, filling: Filling | None = None) -> Plan:
     """Go through all questions of a run as it would.
 
     Args:
         evaluation: what is asked.
         store: replies that are there already; None where there is no store yet.
+        filling: counts the files of a run by batches; None for a live run.
     """
     settings = evaluation.settings
     asks = stored = repeated = chars = dropped = fewer = 0
@@ -86,6 +93,8 @@ def make_plan(evaluation: Evaluation, store: ReplyStore | None) -> Plan:
             else:
                 seen.add(item.request.key)
                 chars += item.request.prompt_chars
+                if filling is not None:
+                    filling.add(len(item.request.body) + _AROUND_BODY)
     low, high = (round(chars * rate) for rate in TOKENS_PER_CHAR)
     return Plan(
         questions=asks // len(evaluation.variants),
@@ -97,6 +106,7 @@ def make_plan(evaluation: Evaluation, store: ReplyStore | None) -> Plan:
         dropped_shots=dropped,
         fewer_shots=fewer,
         prompts=_prompts(evaluation, first) if first else {},
+        batch_files=None if filling is None else filling.files,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -168,19 +168,29 @@ class BatchApi:
         kind: what it wants.
         path: what follows the base URL, with a leading slash; None where it is not known.
         url: the `url` of each line of a JSONL file.
+        purpose: what a file is uploaded for.
+        upload: where to, below the address.
+        form: further fields of the upload; `{name}` stands for the file's name.
+        until: what ends the address of batches where questions are asked at one that goes on.
         max_requests: in one batch.
         max_bytes: of one file.
         discount: the share of the price that is saved, between 0 and 1.
+        on: when the discount was read.
         window_hours: time in which it is answered.
     """
 
     kind: BatchKind
     path: str | None = None
     url: str | None = None
+    purpose: str = "batch"
+    upload: str = "/files"
+    form: Mapping[str, str] = field(default_factory=dict)
+    until: str | None = None
     max_requests: int | None = None
     max_bytes: int | None = None
     discount: float | None = None
     window_hours: int | None = None
+    on: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,10 +191,15 @@ def _batch(table: TomlTable) -> BatchApi:
         kind=table.word("kind", BatchKind),
         path=table.path("path", None),
         url=table.path("url", None),
+        purpose=table.text("purpose", "batch"),
+        upload=table.path("upload", "/files"),
+        form=table.words("form"),
+        until=table.path("until", None),
         max_requests=table.count("max_requests"),
         max_bytes=table.count("max_bytes"),
         discount=discount,
         window_hours=table.count("window_hours"),
+        on=table.date("on", None),
     )
 
 

@@ -50,7 +50,7 @@ def reopen(directory: RunDir, data: str | None, policy: str | None = None) -> Ev
         UsageError: the suite or the template is not what it was.
     """
     record = read_record(directory)
-    settings = _settings(directory, record, policy)
+    settings = _settings(directory, record, {} if policy is None else {"policy": policy})
     evaluation = make_evaluation(
         settings,
         load_suite(data if data is not None else record["data"]),
@@ -88,19 +88,35 @@ def read_record(directory: RunDir) -> dict[str, Any]:
     return record
 
 
-def _settings(directory: RunDir, record: Mapping[str, Any], policy: str | None = None) -> RunSettings:
-    """The settings that stand in run.json, with another policy where one is given."""
+def _settings(
+    directory: RunDir, record: Mapping[str, Any], changes: Mapping[str, Any] | None = None
+) -> RunSettings:
+    """The settings that stand in run.json, with changes where they are given."""
     stored = {
         name: value
         for name, value in record["settings"].items()
         if value not in (None, []) and name != "model"
     }
-    if policy is not None:
-        stored["policy"] = policy
+    stored |= changes or {}
     try:
         return make_settings(record["settings"]["model"], stored)
     except UsageError as error:
         raise DataError(f"{error}; run the same command again", file=directory.run_json) from None
+
+
+def settings_again(directory: RunDir, changes: Mapping[str, Any]) -> RunSettings:
+    """The settings of a run on disk for another command that goes on with it, in the folder where it lies.
+
+    Args:
+        directory: of the run.
+        changes: options that are otherwise now.
+
+    Raises:
+        UsageError: run.json is damaged, or an option is wrong.
+    """
+    record = read_record(directory)
+    place = {"results": str(directory.path.parent), "name": directory.path.name, "data": record["data"]}
+    return _settings(directory, record, {**place, **changes})
 
 
 def read_run(run: str | Path, results: str | Path = "results") -> RunResult:

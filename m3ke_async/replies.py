@@ -130,7 +130,7 @@ def _reply(answer: Answer) -> Reply | Failure:
         finish_reason=answer.finish_reason,
         refusal=answer.outcome is Outcome.REFUSED and answer.rule is None,
         usage=answer.usage,
-        latency=answer.latency or 0.0,
+        latency=answer.latency,
         attempts=answer.attempts,
         letters=answer.letters,
     )

@@ -62,6 +62,14 @@ class ChatRequest:
         object.__setattr__(self, "key", blake2b(joined, digest_size=16).digest())
 
 
+@dataclass(frozen=True, slots=True)
+class RequestKey:
+    """What is left of a request whose reply comes by a file: its identity and its provider."""
+
+    key: bytes
+    provider: str
+
+
 def canonical_body(body: dict[str, Any]) -> bytes:
     """The body as JSON bytes with sorted keys; 0.0 is written as 0, an absent field stays absent."""
     return dump_json({name: _canonical(value) for name, value in body.items()}, sort=True)
@@ -105,7 +113,8 @@ class Reply:
         model: the model's name as the server gave it back.
         fingerprint: `system_fingerprint`, where given.
         letters: probabilities of A to D where the answer begins, where they were asked for.
-        latency: seconds from sending to the whole reply, of the attempt that succeeded.
+        latency: seconds from sending to the whole reply, of the attempt that succeeded; None where it is
+            unknown, as in a batch.
         attempts: how many times the request was sent, the successful one included.
         received_at: Unix time in seconds.
     """
@@ -118,7 +127,7 @@ class Reply:
     model: str | None = None
     fingerprint: str | None = None
     letters: tuple[float, ...] | None = None
-    latency: float = 0.0
+    latency: float | None = None
     attempts: int = 1
     received_at: float = 0.0
 

@@ -203,6 +203,6 @@ def make_answer(
         reasoning=found.reasoning,
         finish_reason=found.finish_reason,
         usage=found.usage,
-        latency=round(found.latency, 6),
+        latency=None if found.latency is None else round(found.latency, 6),
         letters=found.letters,
     )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import orjson
 
 from m3ke_async import __version__
+from m3ke_async.batch.state import Batches
 from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import (
     ExitCode,
@@ -46,12 +47,22 @@ from m3ke_async.tally import Ledger, Price, Tally
 from m3ke_async.target import find_target, price_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
     from pathlib import Path
+    from typing import Protocol
 
     from m3ke_async.progress import Display
     from m3ke_async.store import ReplyStore
     from m3ke_async.target import Target
+
+    class Asking(Protocol):
+        """Asks what a run owes."""
+
+        def __call__(
+            self, session: Session, store: ReplyStore, *, price: Price | None, signals: bool
+        ) -> Awaitable[None]:
+            """Ask it."""
+
 
 #: Seconds between two records of what asking took.
 _RECORD_SECONDS = 3.0
@@ -171,6 +182,8 @@ async def run(
     display: Display | None = None,
     environ: Mapping[str, str] = os.environ,
     signals: bool = False,
+    asking: Asking | None = None,
+    sends: bool = True,
 ) -> RunResult:
     """Ask what is owed, and write the results.
 
@@ -180,6 +193,8 @@ async def run(
         display: where to say what happens.
         environ: holds the key.
         signals: whether Ctrl-C and SIGTERM drain the run; for the command, which owns the process.
+        asking: how what is owed is asked; as the settings say where it is None.
+        sends: whether requests are sent, which may need a key.
 
     Raises:
         UsageError: settings that cannot work; nothing was sent.
@@ -187,7 +202,7 @@ async def run(
     display = display or Silent()
     parse_model(settings.model)  # a misspelt provider is told before anything is read
     suite = suite or find_suite(settings.data)
-    target = find_target(settings, display, environ)
+    target = find_target(settings, display, environ, sends=sends)
     settings = replace(settings, timeout=target.timeout(settings))
     evaluation = find_evaluation(settings, suite, target)
     directory = run_directory(evaluation)
@@ -203,18 +218,21 @@ async def run(
     if (finished := _finished(directory, earlier, settings, price)) is not None:
         display.say(f"nothing to ask: {directory.path} is complete")
         return finished
+    asking = asking or _asking(settings)
     directory.prepare()
     _announce(evaluation, display)
     tally = Tally(total=evaluation.total)
     with directory.claim(), open_store(directory, display.warn) as store:
         earlier = directory.read()  # once more: the process that had the claim may just have ended
+        if asking is ask:
+            _refuse_open_batches(directory)
         since = _since(settings, earlier)
         session = Session(directory, evaluation, target, display, tally, earlier, since)
         _record(session, "running")
         stopped: M3keError | None = None
         try:
             async with _recording(session):
-                await ask(session, store, price=price, signals=signals)
+                await asking(session, store, price=price, signals=signals)
         except M3keError as error:
             if isinstance(error, UsageError) and not tally.ledger.requests:
                 raise
@@ -235,6 +253,25 @@ async def run(
         state = "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete"
         _record(session, state, stopped, hashes=directory.hashes())  # while the claim says that it runs
     return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)
+
+
+def _asking(settings: RunSettings) -> Asking:
+    """How the settings want to ask."""
+    if not settings.batch:
+        return ask
+    from m3ke_async.batch.asking import ask_in_batches
+
+    return ask_in_batches
+
+
+def _refuse_open_batches(directory: RunDir) -> None:
+    """Refuse to ask what is in a batch already, and would be paid twice."""
+    questions = sum(part.requests for part in Batches.read(directory).open)
+    if questions:
+        raise UsageError(
+            f"{questions:,} questions of this run are in batches that are under way: take their replies by "
+            f"m3ke batch collect {directory.path}, or m3ke batch cancel {directory.path} first"
+        )
 
 
 def _write(session: Session, store: ReplyStore, stopped: M3keError | None) -> Scores:

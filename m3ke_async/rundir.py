@@ -54,8 +54,13 @@ def _counts(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is_number, value.values()))
 
 
+#: Fields of the ledger that runs from before there were batches lack.
+_LATER = {"batch_prompt_tokens", "batch_completion_tokens"}
+
+
 def _is_ledger(value: Any) -> bool:
-    if not isinstance(value, dict) or value.keys() != Ledger.__dataclass_fields__.keys():
+    names = Ledger.__dataclass_fields__.keys()
+    if not isinstance(value, dict) or not names - _LATER <= value.keys() <= names:
         return False
     return _counts(value["retries"]) and _counts({**value, "retries": 0})
 

@@ -181,10 +181,10 @@ class _Asking:
         """Ask the questions of the run."""
         session = self.session
         evaluation, tally = session.evaluation, session.tally
-        owed = (_owed(evaluation, task, self.store, tally, session.since) for task in evaluation.suite.tasks)
+        asks = (owed(evaluation, task, self.store, tally, session.since) for task in evaluation.suite.tasks)
         lead = evaluation.settings.shots > 0
         told = self._with_thoughts if evaluation.settings.thinking is ThinkingMode.OFF else self.recent.add
-        await self._run(owed, self.endpoints, self.settings, tally, told, lead=lead)
+        await self._run(asks, self.endpoints, self.settings, tally, told, lead=lead)
 
     def _with_thoughts(self, ask: Ask, reply: Reply) -> None:
         """Tell of thoughts that come although they were switched off: once."""
@@ -210,9 +210,9 @@ class _Asking:
         replies: list[Reply] = []
         settings = replace(self.settings, replace=True, alone=None, adapt=session.refusal_of_proof)
         tally = Tally(total=1)
-        owed = [iter([Ask(request, NO_QUESTION)])]
+        asks = [iter([Ask(request, NO_QUESTION)])]
         try:
-            await self._run(owed, (endpoint,), settings, tally, lambda ask, reply: replies.append(reply))
+            await self._run(asks, (endpoint,), settings, tally, lambda ask, reply: replies.append(reply))
         finally:
             session.tally.ledger += tally.ledger
         if not replies:
@@ -222,7 +222,7 @@ class _Asking:
 
     async def _run(
         self,
-        owed: Iterable[Iterator[Ask | None]],
+        asks: Iterable[Iterator[Ask | None]],
         endpoints: tuple[Endpoint, ...],
         settings: EngineSettings,
         tally: Tally,
@@ -237,7 +237,7 @@ class _Asking:
 
         display, target = self.session.display, self.session.target
         engine = Engine(
-            backlog=Backlog(Lanes(owed, lead=lead)),
+            backlog=Backlog(Lanes(asks, lead=lead)),
             endpoints=endpoints,
             store=self.store,
             retry=self.retry,
@@ -263,7 +263,7 @@ def _owes(session: Session, store: ReplyStore, tally: Tally) -> bool:
     return any(
         ask is not None
         for task in evaluation.suite.tasks
-        for ask in _owed(evaluation, task, store, tally, session.since)
+        for ask in owed(evaluation, task, store, tally, session.since)
     )
 
 
@@ -272,10 +272,10 @@ async def _stop_with(server: Server, engine: Engine) -> None:
     engine.stop(await server.ended())
 
 
-def _owed(
+def owed(
     evaluation: Evaluation, task: Task, store: ReplyStore, tally: Tally, since: float
 ) -> Iterator[Ask | None]:
-    """The questions of a task that have no reply yet."""
+    """The questions of a task that have no reply yet; None now and then, where others may run."""
     from m3ke_async.backlog import Ask
 
     settings = evaluation.settings

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -27,7 +28,6 @@ from m3ke_async.wire.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from enum import StrEnum
 
 
 #: `--concurrency auto` never goes above this; a larger number can be given by hand.
@@ -70,12 +70,20 @@ class RunOptions(TypedDict, total=False):
     retry_failed: bool
     retry_filtered: bool
     skip_overlap: bool
+    batch: bool
+    then: str
     policy: str
     price: str
     max_cost: float
     max_requests: int
     max_tokens_total: int
     max_time: float
+
+
+class Then(StrEnum):
+    """How questions are asked that batches left without a reply."""
+
+    LIVE = "live"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,8 @@ class RunSettings:
         retry_failed: ask only what failed before.
         retry_filtered: ask again what the provider's content check stopped.
         skip_overlap: leave out questions that stand in the other split as well.
+        batch: ask by the provider's batches: cheaper, and later.
+        then: how to ask what batches left without a reply; not at all where it is None.
         policy: how letters are found in replies, one of `choice.POLICIES`.
         price: money for a million prompt tokens and a million completion tokens.
         max_cost, max_requests, max_tokens_total, max_time: what this command may use.
@@ -149,6 +159,8 @@ class RunSettings:
     retry_failed: bool = False
     retry_filtered: bool = False
     skip_overlap: bool = False
+    batch: bool = False
+    then: Then | None = None
     policy: str = POLICIES[0]
     price: Price | None = None
     max_cost: float | None = None
@@ -193,6 +205,8 @@ def make_settings(model: object, options: Mapping[str, object]) -> RunSettings:
             raise UsageError(f"unknown option {one_line(name, limit=60)!r}{nearest(name, _CHECKS)}")
         if value is not None:
             values[name.replace("-", "_")] = check(_option(name), value)
+    if values.get("then") is not None and not values.get("batch"):
+        raise UsageError("--then says what follows a batch: give --batch as well")
     return RunSettings(_text("the model", model), **values)
 
 
@@ -374,6 +388,8 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "retry_failed": _flag,
     "retry_filtered": _flag,
     "skip_overlap": _flag,
+    "batch": _flag,
+    "then": _one_of(Then),
     "policy": _word(POLICIES),
     "price": _price,
     "max_cost": _number(0, above=True),

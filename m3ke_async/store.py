@@ -33,15 +33,19 @@ from m3ke_async.database import (
 from m3ke_async.errors import M3keError, UsageError
 from m3ke_async.mend import finish_mending, mend
 from m3ke_async.reply_row import DamageError, dump_reply, load_reply
+from m3ke_async.scrub import scrub_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from m3ke_async.reply_row import Row
-    from m3ke_async.request import ChatRequest, Reply
+    from m3ke_async.request import ChatRequest, Reply, RequestKey
 
 T = TypeVar("T")
+
+#: Bytes of a raw body that are kept with a failure.
+_KEPT_BODY = 16 * 1024
 
 _GET_FAILURE = "SELECT kind, message, body, attempts FROM failures WHERE key = ?"
 _KEEP_OLD = """
@@ -93,6 +97,12 @@ class Failure:
     message: str
     body: bytes = b""
     attempts: int = 0
+
+    @classmethod
+    def kept(cls, kind: str, message: str, body: bytes, attempts: int, secrets: tuple[str, ...]) -> Failure:
+        """A failure whose body is cut and holds no secrets."""
+        text = scrub_all(body[:_KEPT_BODY].decode("utf-8", "surrogateescape"), secrets)
+        return cls(kind, message, text.encode("utf-8", "surrogateescape"), attempts)
 
 
 class ReplyStore:
@@ -184,7 +194,7 @@ class ReplyStore:
         """
         return self._find(GET, key, lambda row: load_reply(key, row[0]))
 
-    def put(self, request: ChatRequest, reply: Reply, *, replace: bool = False) -> None:
+    def put(self, request: ChatRequest | RequestKey, reply: Reply, *, replace: bool = False) -> None:
         """Keep a reply; it is durable when this returns.
 
         The first reply to a request stays the valid one, unless `replace`: then the
@@ -198,7 +208,7 @@ class ReplyStore:
         row = (request.key, raw, request.provider, reply.model, self._run)
         self._write(lambda database: _put(database, row, replace=replace))
 
-    def put_failure(self, request: ChatRequest, failure: Failure) -> None:
+    def put_failure(self, request: ChatRequest | RequestKey, failure: Failure) -> None:
         """Keep why a request has no reply.
 
         Raises:

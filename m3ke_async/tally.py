@@ -18,12 +18,14 @@ class Price:
         prompt, completion: money for a million tokens of each.
         currency: None where the user gave the price, and knows.
         basis: whose price it is, for people.
+        discount: the share that a batch saves; None where it is not known.
     """
 
     prompt: float
     completion: float
     currency: str | None = None
     basis: str = "the given price"
+    discount: float | None = None
 
     def shown(self, *amounts: float) -> str:
         """Amounts of money with the currency, where it is known, and the basis of the price."""
@@ -56,6 +58,7 @@ class Ledger:
         unreported: replies without usage; their tokens are estimated into the sums.
         wasted_tokens: estimated prompt tokens of attempts that brought no reply.
         retries: attempts that failed, by the decision's kind.
+        batch_prompt_tokens, batch_completion_tokens: those of the sums that came by a batch.
         resent: attempts on a kept connection that had ended, sent once more at once; they are no requests.
         seconds_waited: waits before further attempts, added up over questions.
         seconds: time spent asking.
@@ -72,10 +75,15 @@ class Ledger:
     seconds_waited: float = 0.0
     seconds: float = 0.0
     resent: int = 0
+    batch_prompt_tokens: int = 0
+    batch_completion_tokens: int = 0
 
     def cost(self, price: Price) -> float:
-        """Money spent, failed attempts included by their estimate."""
-        return price.cost(self.prompt_tokens + self.wasted_tokens, self.completion_tokens)
+        """Money spent, failed attempts included by their estimate; a batch is cheaper where that is known."""
+        full = price.cost(self.prompt_tokens + self.wasted_tokens, self.completion_tokens)
+        return full - (price.discount or 0.0) * price.cost(
+            self.batch_prompt_tokens, self.batch_completion_tokens
+        )
 
     def add_reply(self, reply: Reply, *, estimate: int) -> None:
         """Count a kept reply; `estimate` is its prompt's tokens, for where usage is missing."""
@@ -110,6 +118,8 @@ class Ledger:
             "wasted_tokens": self.wasted_tokens,
             "retries": dict(sorted(self.retries.items())),
             "resent": self.resent,
+            "batch_prompt_tokens": self.batch_prompt_tokens,
+            "batch_completion_tokens": self.batch_completion_tokens,
             "seconds_waited": round(self.seconds_waited, 3),
             "seconds": round(self.seconds, 3),
         }

@@ -153,11 +153,25 @@ def _key(settings: RunSettings, profile: Profile, environ: Mapping[str, str]) ->
     return None
 
 
+def batch_price(price: Price, profile: Profile) -> Price | None:
+    """What tokens cost in a batch; None where nobody knows what it saves."""
+    batch = profile.batch
+    if batch is None or batch.discount is None:
+        return None
+    share = 1.0 - batch.discount
+    known = next(fact for fact in profile.facts if fact.about == "batch")
+    said = ", ".join(filter(None, (str(batch.on or ""), known.certainty, known.source)))
+    basis = f"{price.basis}, {batch.discount:.0%} off in a batch ({said})"
+    return replace(price, prompt=price.prompt * share, completion=price.completion * share, basis=basis)
+
+
 def price_of(settings: RunSettings, profile: Profile, model: str) -> Price | None:
     """What tokens cost: as the user says, else as the provider's file knows."""
+    discount = profile.batch.discount if profile.batch else None
     if settings.price is not None:
-        return settings.price
+        return replace(settings.price, discount=discount)
     known = next((price for price in profile.prices if price.model == model), None)
     if known is None:
         return None
-    return Price(known.input, known.output, known.currency, f"the price of {known.on} ({known.source})")
+    basis = f"the price of {known.on} ({known.source})"
+    return Price(known.input, known.output, known.currency, basis, discount)

@@ -151,10 +151,10 @@ class TomlTable:
             raise self.wrong(name, "holds something that JSON has not, such as a date") from None
         return value
 
-    def date(self, name: str) -> date:
-        """A date such as 2026-10-23."""
-        value = self._get(name, date, "a date such as 2026-10-23", ...)
-        if type(value) is not date:  # a date with a time is a date too
+    def date(self, name: str, default: Any = ...) -> Any:
+        """A date such as 2026-10-23; `default` where it is absent."""
+        value = self._get(name, date, "a date such as 2026-10-23", default)
+        if value is not None and type(value) is not date:  # a date with a time is a date too
             raise self.wrong(name, f"must be a date without a time, not {value}")
         return value
 

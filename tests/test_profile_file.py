@@ -98,6 +98,11 @@ def test_a_file_with_everything(tmp_path: Path) -> None:
         max_bytes = 200_000_000
         discount = 0.5
         window_hours = 24
+        on = 2026-11-29
+        purpose = "evals"
+        upload = "/files/upload"
+        form = { file_name = "{name}" }
+        until = "/deployments/"
         [reply]
         reasoning = "thoughts"
         filtered = "blocked"
@@ -140,7 +145,18 @@ def test_a_file_with_everything(tmp_path: Path) -> None:
     assert profile.logprobs == Logprobs(Support.YES, 20)
     assert profile.usage == UsageFields(("hits",), ("details.thoughts",), ("cost",))
     assert profile.batch == BatchApi(
-        BatchKind.FILES, "/batches", "/v1/chat/completions", 50_000, 200_000_000, 0.5, 24
+        BatchKind.FILES,
+        "/batches",
+        "/v1/chat/completions",
+        purpose="evals",
+        upload="/files/upload",
+        form={"file_name": "{name}"},
+        until="/deployments/",
+        max_requests=50_000,
+        max_bytes=200_000_000,
+        discount=0.5,
+        window_hours=24,
+        on=date(2026, 11, 29),
     )
     assert Fact("request", Certainty.MEASURED, "https://example.org/errors") in profile.facts
     assert Fact("batch", Certainty.RECALLED) in profile.facts

@@ -47,8 +47,8 @@ def test_the_documented_example_is_a_provider_when_it_is_written_down(work: Path
         "logprobs    yes, of 20 tokens at a position  [recalled]",
         "usage       cached in prompt_cache_hit_tokens  [recalled]",
         (
-            "batch       files at /batches, 50,000 requests, 200,000,000 bytes, within 24 hours, 50% off"
-            "  [recalled]"
+            "batch       files at /batches, 50,000 requests, 200,000,000 bytes, within 24 hours, 50% off, "
+            "as of 2026-11-29  [recalled]"
         ),
         (
             'thinking    example-r*: on by {"thinking": {"type": "enabled"}}, '

@@ -93,6 +93,8 @@ def test_every_option_is_taken_as_given() -> None:
         "retry_failed": True,
         "retry_filtered": False,
         "skip_overlap": False,
+        "batch": True,
+        "then": "live",
         "policy": "strict",
         "price": "0.15,0.6",
         "max_cost": 2,

@@ -23,5 +23,8 @@ def ledger_lines(ledger: Ledger, price: Price | None) -> Iterator[str]:
         yield f"Kept connections that had ended: {ledger.resent:,}; their requests took fresh ones at once"
     if ledger.unreported:
         yield f"Tokens are unknown for {ledger.unreported:,} replies, whose prompts are estimated"
+    if (tokens := ledger.batch_prompt_tokens + ledger.batch_completion_tokens) and price is not None:
+        saved = "what that saves is not known" if price.discount is None else f"{price.discount:.0%} off"
+        yield f"By batches: {tokens:,} tokens, {saved}"
     if price is not None:
         yield f"Cost: {price.shown(ledger.cost(price))}"

@@ -11,14 +11,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from m3ke_async.plan import Plan
+    from m3ke_async.profile import BatchApi
     from m3ke_async.settings import RunSettings
     from m3ke_async.tally import Price
 
 
 def plan_lines(
-    plan: Plan, settings: RunSettings, price: Price | None, seconds: float | None
+    plan: Plan,
+    settings: RunSettings,
+    price: Price | None,
+    seconds: float | None,
+    batch: BatchApi | None = None,
 ) -> Iterator[str]:
-    """The plan, one fact a line, and one full prompt a template."""
+    """The plan, one fact a line, and one full prompt a template.
+
+    Args:
+        plan: to show.
+        settings: of the run.
+        price: of tokens, that of a batch where it is known and wanted.
+        seconds: of the run at least, under the limits.
+        batch: how batches are taken, for a run by batches.
+    """
     yield f"questions          {plan.questions:,} of the {settings.split} split, {settings.shots}-shot"
     yield f"requests           {plan.requests:,}"
     yield f"not sent           {plan.stored:,} are answered already, {plan.repeated:,} repeat others"
@@ -28,7 +41,11 @@ def plan_lines(
         yield "price              unknown; give --price IN,OUT in money per million tokens"
     else:
         yield f"price              {price.shown(*plan.cost(price))}, retries not counted"
-    if seconds is None:
+    if batch is not None:
+        yield f"batch files        {plan.batch_files:,}"
+        saved = "" if batch.discount else "; what a batch saves is not known, and not counted"
+        yield f"time               within {batch.window_hours or 24} hours, or not at all{saved}"
+    elif seconds is None:
         yield "time               as the server allows; no limit is known (--rpm, --tpm)"
     else:
         yield f"time               at least {duration(seconds)} under the limits"

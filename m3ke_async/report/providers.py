@@ -149,6 +149,7 @@ def _batch(batch: BatchApi) -> str:
         f"{batch.max_bytes:,} bytes" if batch.max_bytes else "",
         f"within {batch.window_hours} hours" if batch.window_hours else "",
         f"{batch.discount:.0%} off" if batch.discount else "",
+        f"as of {batch.on}" if batch.on else "",
     ]
     return ", ".join(filter(None, parts))
 

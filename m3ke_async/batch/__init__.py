@@ -1,0 +1,1 @@
+"""Questions that are left with a provider in files, for less money and for later."""

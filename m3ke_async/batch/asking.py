@@ -1,0 +1,383 @@
+"""A run's questions by batches: submit what is owed, wait, collect; each goes on where a command ended."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING
+
+from m3ke_async.adaptation import StartOverError
+from m3ke_async.batch.client import BatchClient, batch_api
+from m3ke_async.batch.collect import Collector
+from m3ke_async.batch.state import Batches, Part, Stage, under_way
+from m3ke_async.batch.write import Limit, write_parts
+from m3ke_async.errors import IncompleteError, UsageError
+from m3ke_async.manner import AnswerMode
+from m3ke_async.plan import TOKENS_PER_CHAR
+from m3ke_async.progress import duration
+from m3ke_async.session import ask, owed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from m3ke_async.batch.remote import RemoteBatch
+    from m3ke_async.request import ChatRequest
+    from m3ke_async.session import Session
+    from m3ke_async.store import ReplyStore
+    from m3ke_async.tally import Price
+
+#: Seconds between two looks at the batches: at first, and at most.
+_SOON, _SELDOM = 5.0, 60.0
+
+#: Lines of results that are stored before others may run.
+_PASS = 64
+
+#: Times that a part which finds no room is submitted again.
+_MOST_TRIES = 3
+
+
+class Steps(Enum):
+    """How far a command goes."""
+
+    SUBMIT = "submit"
+    COLLECT = "collect"
+    CANCEL = "cancel"
+    ALL = "all"
+
+
+async def ask_in_batches(
+    session: Session, store: ReplyStore, *, price: Price | None, signals: bool, steps: Steps = Steps.ALL
+) -> None:
+    """Ask everything that is owed by batches, as far as the steps go.
+
+    Raises:
+        UsageError: the provider takes no batches, or not of such requests.
+        IncompleteError: batches are under way, or left questions without a reply.
+        StoppedError: the provider refuses.
+    """
+    settings = session.evaluation.settings
+    check_batch(session)
+    batches = Batches.read(session.directory)
+    work = _Work(session, store, batches, price)
+    started = asyncio.get_running_loop().time()
+    try:
+        async with work.client:
+            if steps is Steps.CANCEL:
+                await work.cancel()
+            if steps in {Steps.CANCEL, Steps.COLLECT}:
+                count_stored(session, store)
+            else:
+                await work.submit()
+            if steps is Steps.CANCEL:
+                return
+            if steps is Steps.SUBMIT:
+                work.say_open()
+                return
+            while True:
+                try:
+                    await work.collect(wait=steps is Steps.ALL)
+                    break
+                except StartOverError as refusal:
+                    session.start_over(refusal)
+                    if steps is Steps.COLLECT:
+                        raise IncompleteError("submit what the model takes: m3ke batch submit RUN") from None
+                await work.submit()
+    finally:
+        session.tally.ledger.seconds += asyncio.get_running_loop().time() - started
+    if settings.then is not None and not batches.open:
+        session.tally.start_over(session.evaluation.total)
+        await ask(session, store, price=price, signals=signals)
+
+
+def check_batch(session: Session) -> None:
+    """Refuse what a batch cannot do.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    batch_api(session.target)
+    check_answers(session)
+
+
+def check_answers(session: Session) -> None:
+    """Refuse answer modes that are proven at a server before the first question.
+
+    Raises:
+        UsageError: this is one.
+    """
+    answer = session.evaluation.settings.answer
+    if answer is not AnswerMode.TEXT:
+        raise UsageError(
+            f"--answer {answer} is proven before the first question, which a batch does not allow: "
+            "give --answer text, or leave out the batch"
+        )
+
+
+def owed_requests(session: Session, store: ReplyStore, skip: set[bytes]) -> Iterator[ChatRequest]:
+    """What is owed, each request once; the keys of what is yielded are added to `skip`."""
+    evaluation = session.evaluation
+    for task in evaluation.suite.tasks:
+        for one in owed(evaluation, task, store, session.tally, session.since):
+            if one is not None and one.request.key not in skip:
+                skip.add(one.request.key)
+                yield one.request
+
+
+def count_stored(session: Session, store: ReplyStore) -> None:
+    """Count what has a reply already."""
+    session.tally.start_over(session.evaluation.total)
+    for _ in owed_requests(session, store, set()):
+        pass
+
+
+class _Work:
+    """One command at the batches of one run."""
+
+    def __init__(self, session: Session, store: ReplyStore, batches: Batches, price: Price | None) -> None:
+        self._session, self._store, self._batches, self._price = session, store, batches, price
+        self._settings = session.evaluation.settings
+        target = session.target
+        self._address = next(
+            (one for one in target.addresses if one.public == session.evaluation.address),
+            target.addresses[0],
+        )
+        self._api = batch_api(target)
+        self._said: dict[str, object] = {}
+        self.client = BatchClient(target, self._address, self._settings)
+
+    # -- submit ----------------------------------------------------------------------
+
+    async def submit(self) -> None:
+        """Carry on with what an earlier command began, then submit what is owed beside it."""
+        session, display = self._session, self._session.display
+        await self._carry_on()
+        self._batches.drop_unsent()
+        skip = set(under_way(session.directory.path.parent))
+        elsewhere = len(skip)
+        limit = Limit(self._settings, self._price)
+        session.tally.start_over(session.evaluation.total)
+        requests = owed_requests(session, self._store, skip)
+        within = (request for request in requests if limit.reached is None and limit.allows(request))
+        parts = list(write_parts(within, self._batches, self._api, self._address.public))
+        if elsewhere:
+            display.say(f"{elsewhere:,} requests are in batches that are under way already")
+        if limit.reached is not None:
+            display.say(f"not everything is submitted now: {limit.reached}; submit again for the rest")
+        for part in parts:
+            await self._submit(part)
+
+    async def _carry_on(self) -> None:
+        """Bring parts to the provider that an earlier command had begun with."""
+        for part in self._batches.open:
+            if part.stage is not Stage.SUBMITTED and not part.dead:
+                await self._submit(part)
+
+    async def _submit(self, part: Part) -> None:
+        """Bring one part to the provider, once, from wherever it is."""
+        batches, client = self._batches, self.client
+        if part.stage in {Stage.WRITTEN, Stage.UPLOADING}:
+            begun = part.stage is Stage.UPLOADING
+            part = batches.put(part, stage=Stage.UPLOADING)
+            file_id = await client.upload(batches.file(part), begun=begun)
+            part = batches.put(part, stage=Stage.UPLOADED, file_id=file_id)
+        begun = part.stage is Stage.CREATING
+        part = batches.put(part, stage=Stage.CREATING)
+        made = await client.create(part.file_id or "", begun=begun, dead=part.dead)
+        part = batches.put(
+            part, stage=Stage.SUBMITTED, batch_id=made.id, status=made.status, submitted_at=time.time()
+        )
+        self._session.display.say(f"submitted {part.requests:,} questions as {made.id} ({made.status})")
+
+    def say_open(self) -> None:
+        """Say what is under way, and how to go on."""
+        parts = self._batches.open
+        if not parts:
+            self._session.display.say("nothing is under way")
+            return
+        hours = self._api.window_hours
+        within = f", which has {hours} hours" if hours else ""
+        run = self._session.directory.path
+        title, questions = self._session.target.profile.title, sum(part.requests for part in parts)
+        self._session.display.say(
+            f"{questions:,} questions are with {title}{within}; to collect: m3ke batch collect {run}"
+        )
+
+    # -- collect ---------------------------------------------------------------------
+
+    async def collect(self, *, wait: bool) -> None:
+        """Take the results of every batch that has ended, and wait for the others where that is wanted.
+
+        Raises:
+            StartOverError: every request was refused for something that can be sent otherwise.
+            IncompleteError: batches are under way still.
+        """
+        await self._carry_on()
+        if wait and self._batches.open:
+            self.say_open()
+        loop = asyncio.get_running_loop()
+        started, pause = loop.time(), _SOON
+        while True:
+            for part in self._batches.open:
+                await self._look(part)
+            await self._submit_again()
+            parts = self._batches.open
+            if not parts:
+                return
+            if not wait:
+                raise IncompleteError(self._going_on(parts))
+            limit = self._settings.max_time
+            if limit is not None and loop.time() - started + pause > limit:
+                raise IncompleteError(f"stopped at --max-time {limit:g}: {self._going_on(parts)}")
+            await asyncio.sleep(pause)
+            pause = min(_SELDOM, pause * 1.5)
+
+    def _going_on(self, parts: list[Part]) -> str:
+        questions = sum(part.requests for part in parts)
+        return f"{questions:,} questions are in batches that are under way: collect again later"
+
+    async def _look(self, part: Part) -> None:
+        """See how far a part is, and take its results where it has ended."""
+        if part.batch_id is None:
+            return  # it waits for room
+        batch = await self.client.retrieve(part.batch_id)
+        self._say(part, batch)
+        if part.status != batch.status:
+            part = self._batches.put(part, status=batch.status)
+        if not batch.is_ended:
+            return
+        if batch.found_no_room:
+            self._batches.put(
+                part,
+                stage=Stage.UPLOADED,
+                batch_id=None,
+                dead=(*part.dead, batch.id),
+                reason=batch.trouble,
+            )
+            return
+        await self._take(part, batch)
+
+    async def _submit_again(self) -> None:
+        """Submit a part that found no room, now that nothing else takes it."""
+        waiting = [part for part in self._batches.open if part.batch_id is None and part.dead]
+        if not waiting or any(part.stage is Stage.SUBMITTED for part in self._batches.open):
+            return
+        if len(waiting[0].dead) > _MOST_TRIES:
+            part = waiting[0]
+            self._batches.close(part)
+            raise IncompleteError(
+                f"{part.requests:,} questions are too many at once ({part.reason}): give fewer by "
+                "--max-requests, and again for the rest"
+            )
+        await self._submit(waiting[0])
+
+    async def _take(self, part: Part, batch: RemoteBatch) -> None:
+        """Store what came of a part, then close it."""
+        session = self._session
+        rate = sum(TOKENS_PER_CHAR) / 2
+        known = {key: round(chars * rate) for key, chars in self._batches.requests(part)}
+        if not known:  # its file was lost; a reply to any request of the run is welcome
+            known = self._all_keys()
+        collector = Collector(
+            store=self._store,
+            target=session.target,
+            known=known,
+            replace=self._settings.fresh or self._settings.retry_filtered,
+            received_at=max(part.submitted_at, batch.ended_at or time.time()),
+            warn=session.display.warn,
+        )
+        for number, file in enumerate(batch.results):
+            path = self._batches.file(part).with_suffix(f".results-{number}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            await self.client.download(file, path)
+            await take_lines(collector, path)
+            path.unlink()
+        for line in collector.lines():
+            session.display.warn(f"{batch.id}: {line}")
+        add_to_tally(session, collector)
+        failed = len(collector.failed - collector.replied)
+        self._batches.close(part, replies=len(collector.replied), failed=failed, reason=batch.trouble)
+        missing = part.requests - len(collector.replied)
+        if missing:
+            trouble = f" ({batch.trouble})" if batch.trouble else ""
+            ended = f"{batch.id} is {batch.status}{trouble}"
+            session.display.warn(
+                f"{ended}: {missing:,} of {part.requests:,} questions have no reply"
+                + ("" if self._settings.then else "; submit them again, or ask them now by --then live")
+            )
+        self._adapt(collector)
+
+    def _adapt(self, collector: Collector) -> None:
+        """Start over where all was refused for something that can be sent otherwise."""
+        refused = collector.refused
+        if refused is None or collector.replied or session_was_answered(self._session):
+            return
+        for task in self._session.evaluation.suite.tasks:
+            for item in self._session.evaluation.items(task):
+                if item.request.key == refused.key:
+                    refusal = self._session.refusal(refused.kind, item.request.body, refused.body)
+                    if refusal is not None:
+                        raise refusal
+                    return
+
+    def _all_keys(self) -> dict[bytes, int]:
+        evaluation, rate = self._session.evaluation, sum(TOKENS_PER_CHAR) / 2
+        return {
+            item.request.key: round(item.request.prompt_chars * rate)
+            for task in evaluation.suite.tasks
+            for item in evaluation.items(task)
+        }
+
+    def _say(self, part: Part, batch: RemoteBatch) -> None:
+        """Say how far a batch is when that has changed by a twentieth."""
+        share = None if not batch.total or batch.done is None else batch.done * 20 // batch.total
+        state = (batch.status, share)
+        if self._said.get(part.name) != state:
+            self._said[part.name] = state
+            done = "" if batch.total is None else f", {batch.done or 0:,} of {batch.total:,} done"
+            since = duration(max(0.0, time.time() - part.submitted_at))
+            self._session.display.say(f"{batch.id}: {batch.status}{done}, {since} after it was submitted")
+
+    # -- cancel ----------------------------------------------------------------------
+
+    async def cancel(self) -> None:
+        """Begin nothing more; what was answered already can be collected, and is paid."""
+        for part in self._batches.open:
+            batch_id = part.batch_id
+            if part.stage is Stage.CREATING:  # it may be there without its name being known
+                found = await self.client.find_batch(part.file_id or "", part.dead)
+                batch_id = found.id if found is not None else None
+            if batch_id is None:
+                self._batches.close(part, reason="cancelled before it was submitted")
+                continue
+            batch = await self.client.cancel(batch_id)
+            self._batches.put(part, stage=Stage.SUBMITTED, batch_id=batch_id, status=batch.status)
+            self._session.display.say(f"{batch.id}: {batch.status}; collect what was answered before")
+
+
+async def take_lines(collector: Collector, path: Path) -> None:
+    """Take the lines of a file of results."""
+    from m3ke_async.wire.transport import MAX_BODY
+
+    with path.open("rb") as file:
+        # A line without an end is cut into pieces, none of which is a line.
+        for number, raw in enumerate(iter(partial(file.readline, MAX_BODY), b"")):
+            collector.take(raw)
+            if number % _PASS == 0:
+                await asyncio.sleep(0)
+
+
+def add_to_tally(session: Session, collector: Collector) -> None:
+    """Count what a file of results brought."""
+    tally = session.tally
+    tally.answered += len(collector.replied)
+    tally.failed += len(collector.failed - collector.replied)
+    tally.failures.update(collector.failures)
+    tally.ledger += collector.ledger
+
+
+def session_was_answered(session: Session) -> bool:
+    """Whether questions of this run got replies: then its settings are not what is wrong."""
+    return session.tally.stored + session.tally.ledger.replies > 0

@@ -1,0 +1,353 @@
+"""A provider's files and batches, by OpenAI's SDK: every call is tried again by the same rules as questions.
+
+Answers are read as JSON and not by the SDK's models, since providers that copy OpenAI's API differ in
+them: statuses in capitals, lists without a frame, a batch inside a `job`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import ssl
+import time
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from m3ke_async.attempts import MAX_WAIT
+from m3ke_async.batch.remote import RemoteBatch
+from m3ke_async.error_body import load_json
+from m3ke_async.errors import IncompleteError, M3keError, StoppedError, UsageError
+from m3ke_async.faults import Action, decide
+from m3ke_async.files import whole_file
+from m3ke_async.profile import BatchKind
+from m3ke_async.retry import RetryPolicy
+from m3ke_async.scrub import scrub_all
+from m3ke_async.wire.connector import proxy_for, trusted
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
+    from types import TracebackType
+
+    from m3ke_async.address import Address
+    from m3ke_async.faults import Decision
+    from m3ke_async.profile import BatchApi
+    from m3ke_async.settings import RunSettings
+    from m3ke_async.target import Target
+
+T = TypeVar("T")
+
+#: Seconds before the provider's list is looked at once more: a batch may stand in it a little late.
+_SETTLE = 10.0
+
+#: Seconds of one call; a file of hundreds of megabytes takes its time.
+_TIMEOUT = 600.0
+
+#: Stands where the SDK wants a key, until the provider's own header takes its place.
+_NO_KEY = "-"
+
+#: Entries of one page of a list.
+_PAGE = 100
+
+
+def batch_api(target: Target) -> BatchApi:
+    """How a provider takes batches.
+
+    Raises:
+        UsageError: it does not, or not in files.
+    """
+    profile = target.profile
+    if target.hosted is not None or profile.batch is None or profile.batch.kind is not BatchKind.FILES:
+        form = "" if profile.batch is None else " in files"
+        raise UsageError(
+            f"{profile.title} takes no batches{form}: leave out --batch, or write a file for "
+            "`vllm run-batch` by m3ke batch write"
+        )
+    if target.protocol.name != "chat":
+        raise UsageError("batches hold chat requests alone: leave out --batch or --protocol")
+    return profile.batch
+
+
+class BatchClient:
+    """Files and batches at one address.
+
+    Args:
+        target: who is asked.
+        address: where.
+        settings: certificates, tries.
+
+    Raises:
+        UsageError: certificates or a proxy cannot be used.
+    """
+
+    def __init__(self, target: Target, address: Address, settings: RunSettings) -> None:
+        # Half a second and more of import, for batches alone.
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        self._target, self._api, self._stack = target, batch_api(target), AsyncExitStack()
+        self._retry = RetryPolicy(
+            max_attempts=settings.max_attempts,
+            rng=random.Random(),  # noqa: S311 - spreads requests, guards nothing
+        )
+        parts = urlsplit(address.ask)
+        path = parts.path.removesuffix(target.protocol.route_at(target.profile))
+        if self._api.until is not None:
+            path = path.partition(self._api.until)[0]
+        self._base = urlunsplit(parts._replace(path=path, query="", fragment=""))
+        try:
+            self._http = DefaultAsyncHttpxClient(
+                proxy=proxy_for(address),
+                trust_env=False,
+                verify=trusted(settings.ca_file) or ssl.create_default_context(),
+                follow_redirects=False,
+                timeout=_TIMEOUT,
+                event_hooks={"request": [self._sign]},
+            )
+        except (ImportError, ValueError) as error:
+            raise UsageError(f"the proxy cannot be used for batches: {error}; name an HTTP proxy") from None
+        self._sdk = AsyncOpenAI(
+            api_key=_NO_KEY,
+            base_url=self._base,
+            default_query=dict(parse_qsl(parts.query)),
+            http_client=self._http,
+            max_retries=0,
+            timeout=_TIMEOUT,
+        )
+        # What the environment says of OpenAI's accounts is no business of other providers.
+        self._sdk.organization = self._sdk.project = None
+
+    async def _sign(self, request: Any) -> None:
+        """Send the key in the provider's own header, and to nobody else."""
+        if request.headers.get("Authorization") == f"Bearer {_NO_KEY}":
+            del request.headers["Authorization"]
+            profile, key = self._target.profile, self._target.key
+            if key:
+                request.headers[profile.key_header] = f"{profile.key_prefix}{key}"
+
+    async def upload(self, path: Path, *, begun: bool) -> str:
+        """The id of a file that is at the provider once this returns.
+
+        Args:
+            path: of the file; its name is its name there.
+            begun: whether an earlier command may have uploaded it.
+
+        Raises:
+            StoppedError, IncompleteError: it does not get there.
+        """
+        if begun and (found := await self._find_file(path.name)) is not None:
+            return found
+        from httpx2 import Response  # the SDK's own client
+
+        form = {name: value.replace("{name}", path.name) for name, value in self._api.form.items()}
+
+        async def send() -> str:
+            with path.open("rb") as file:
+                if self._api.upload == "/files":
+                    answer = await self._sdk.files.with_raw_response.create(
+                        file=(path.name, file, "application/jsonl"),
+                        purpose=self._api.purpose,  # type: ignore[arg-type]
+                        extra_body=form or None,
+                    )
+                    return _id(answer.content)
+                raw = await self._sdk.post(
+                    self._api.upload,
+                    cast_to=Response,
+                    body={"purpose": self._api.purpose, **form},
+                    files=[("file", (path.name, file, "application/jsonl"))],
+                    options={"headers": {"Content-Type": "multipart/form-data"}},
+                )
+                return _id(raw.content)
+
+        return await self._call("uploading a file", send)
+
+    async def create(self, file_id: str, *, begun: bool, dead: tuple[str, ...]) -> RemoteBatch:
+        """The batch of a file, of which none is made while there may be one.
+
+        Args:
+            file_id: of its requests.
+            begun: whether an earlier command may have made it.
+            dead: batches of this file that came to nothing.
+
+        Raises:
+            StoppedError, IncompleteError: it is not made, or nobody knows whether it was.
+        """
+
+        async def look() -> RemoteBatch | None:
+            return await self.find_batch(file_id, dead)
+
+        if begun and (found := await look()) is not None:
+            return found
+
+        async def send() -> RemoteBatch:
+            answer = await self._sdk.batches.with_raw_response.create(
+                input_file_id=file_id,
+                endpoint=self._api.url or "/v1/chat/completions",  # type: ignore[arg-type]
+                completion_window=f"{self._api.window_hours or 24}h",  # type: ignore[arg-type]
+            )
+            return RemoteBatch.from_json(load_json(answer.content))
+
+        return await self._call("creating a batch", send, before_again=look)
+
+    async def retrieve(self, batch_id: str) -> RemoteBatch:
+        """A batch as it is now."""
+
+        async def send() -> RemoteBatch:
+            answer = await self._sdk.batches.with_raw_response.retrieve(batch_id)
+            return RemoteBatch.from_json(load_json(answer.content))
+
+        return await self._call("asking for a batch", send)
+
+    async def cancel(self, batch_id: str) -> RemoteBatch:
+        """Begin nothing more of a batch."""
+
+        async def send() -> RemoteBatch:
+            answer = await self._sdk.batches.with_raw_response.cancel(batch_id)
+            return RemoteBatch.from_json(load_json(answer.content))
+
+        return await self._call("cancelling a batch", send)
+
+    async def download(self, file: str, path: Path) -> None:
+        """Write a file of results to a path, whole; `file` is its id, or at some providers its address."""
+
+        async def send() -> None:
+            with whole_file(path) as target:
+                async with AsyncExitStack() as stack:
+                    async for chunk in await self._chunks(file, stack):
+                        target.write(chunk)
+
+        await self._call("fetching results", send)
+
+    async def _chunks(self, file: str, stack: AsyncExitStack) -> AsyncIterator[bytes]:
+        if re.match(r"https?://", file):  # it carries its own leave, and gets no key
+            response = await stack.enter_async_context(self._http.stream("GET", file))
+            if not response.is_success:
+                await response.aread()
+                response.raise_for_status()
+            return response.aiter_bytes()
+        content = await stack.enter_async_context(self._sdk.files.with_streaming_response.content(file))
+        return content.iter_bytes()
+
+    async def _find_file(self, name: str) -> str | None:
+        """The id of an uploaded file; None where it is not there, or the provider lists no files."""
+        try:
+            async for entry in self._entries(self._sdk.files.with_raw_response.list):
+                if entry.get("filename") == name and isinstance(entry.get("id"), str):
+                    return str(entry["id"])
+        except StoppedError:  # a file that is there twice costs nothing
+            return None
+        return None
+
+    async def find_batch(self, file_id: str, dead: tuple[str, ...]) -> RemoteBatch | None:
+        """The batch that was made of a file; None where two looks at the list show none."""
+        for pause in (0.0, _SETTLE):
+            await asyncio.sleep(pause)
+            async for entry in self._entries(self._sdk.batches.with_raw_response.list):
+                batch = RemoteBatch.from_json(entry)
+                if batch.file_id == file_id and batch.id not in dead:
+                    return batch
+        return None
+
+    async def _entries(self, ask: Callable[..., Awaitable[Any]]) -> AsyncIterator[dict[str, Any]]:
+        """The entries of a list, page by page."""
+        after: str | None = None
+        while True:
+            query: dict[str, Any] = {"limit": _PAGE, **({"after": after} if after else {})}
+
+            async def send(query: dict[str, Any] = query) -> tuple[list[Any], bool]:
+                return _page(load_json((await ask(**query)).content))
+
+            entries, more = await self._call("listing", send)
+            known = [entry for entry in entries if isinstance(entry, dict)]
+            for entry in known:
+                yield entry
+            last = known[-1].get("id") if known else None
+            if not more or not isinstance(last, str) or last == after:
+                return
+            after = last
+
+    async def _call(
+        self,
+        what: str,
+        send: Callable[[], Awaitable[T]],
+        *,
+        before_again: Callable[[], Awaitable[T | None]] | None = None,
+    ) -> T:
+        """What a call returns, after as many tries as a question has.
+
+        Args:
+            what: is done, for people.
+            send: makes the call once.
+            before_again: looks whether an earlier try had come through all the same.
+        """
+        loop = asyncio.get_running_loop()
+        attempts, since = 0, loop.time()
+        while True:
+            attempts += 1
+            try:
+                return await send()
+            except M3keError:
+                raise
+            except Exception as error:  # whatever it is, `decide` says what follows
+                decision = self._decide(error)
+            message = scrub_all(f"{what}: {decision.message}", self._target.secrets)
+            if decision.action is not Action.RETRY:
+                raise StoppedError(message)
+            wait = self._retry.wait(
+                attempts=attempts, step=attempts, since=since, now=loop.time(), asked=decision.wait
+            )
+            if wait is None or wait > MAX_WAIT:
+                raise IncompleteError(f"{message}; run the same command again later")
+            await asyncio.sleep(wait)
+            if before_again is not None and (found := await before_again()) is not None:
+                return found
+
+    def _decide(self, error: Exception) -> Decision:
+        """What an error of the SDK means, by the rules for questions."""
+        response = getattr(error, "response", None)
+        status = None if response is None else response.status_code
+        if isinstance(error, ValueError):  # an answer that is none of a batch API
+            status = 200
+        return decide(
+            self._target.profile,
+            status=status,
+            headers={} if response is None else dict(response.headers),
+            body=b"" if response is None else response.content,
+            exception=error if status is None else None,
+            now=time.time(),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._sdk.close()
+
+
+def _id(raw: bytes) -> str:
+    """The id in an answer.
+
+    Raises:
+        ValueError: there is none.
+    """
+    answer = load_json(raw)
+    found = answer.get("id") if isinstance(answer, dict) else None
+    if not isinstance(found, str) or not found:
+        raise ValueError("no id")
+    return found
+
+
+def _page(answer: Any) -> tuple[list[Any], bool]:
+    """Entries of a page, and whether more follow; some providers send the bare list.
+
+    Raises:
+        ValueError: it is no page: nothing in it would otherwise pass for nothing there.
+    """
+    if isinstance(answer, list):
+        return answer, False
+    if isinstance(answer, dict) and isinstance(answer.get("data"), list):
+        return answer["data"], bool(answer.get("has_more"))
+    raise ValueError("no list")

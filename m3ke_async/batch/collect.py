@@ -1,0 +1,161 @@
+"""Results of a batch into the store, as if each had come over the wire, in whatever order they stand."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from m3ke_async.batch.line import read_result
+from m3ke_async.errors import IncompleteError
+from m3ke_async.faults import Action, Decision, decide
+from m3ke_async.request import FILTERED, Reply, RequestKey
+from m3ke_async.scrub import scrub_all
+from m3ke_async.store import Failure, StoreError
+from m3ke_async.tally import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from m3ke_async.batch.line import ResultLine
+    from m3ke_async.request import Usage
+    from m3ke_async.rules import Kind
+    from m3ke_async.store import ReplyStore
+    from m3ke_async.target import Target
+
+#: The kind of failure of a request that its batch never sent.
+NOT_ASKED = "batch_ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request that was refused, for whoever knows what to send in its place."""
+
+    key: bytes
+    kind: Kind
+    body: bytes
+
+
+@dataclass(slots=True)
+class Collector:
+    """Takes one line of results after another.
+
+    Attributes:
+        store: keeps replies and failures.
+        target: who was asked.
+        known: the prompt's estimated tokens by the keys of the requests that may come.
+        replace: whether a reply takes the place of an earlier one.
+        received_at: Unix time of the batch's end.
+        warn: is told, in one line, of trouble with the store.
+        replied, failed: keys, each of which counts once.
+        failures: of the failed, by kind.
+        duplicates, unknown, malformed: lines that were passed over.
+        refused: the first refusal.
+        ledger: what asking took.
+    """
+
+    store: ReplyStore
+    target: Target
+    known: Mapping[bytes, int]
+    replace: bool = False
+    received_at: float = field(default_factory=time.time)
+    warn: Callable[[str], None] = lambda line: None
+    replied: set[bytes] = field(default_factory=set)
+    failed: set[bytes] = field(default_factory=set)
+    failures: Counter[str] = field(default_factory=Counter)
+    duplicates: int = 0
+    unknown: int = 0
+    malformed: int = 0
+    refused: Refused | None = None
+    ledger: Ledger = field(default_factory=Ledger)
+
+    def take(self, raw: bytes) -> None:
+        """Store what a line holds; the first reply to a request counts, and goes before failures.
+
+        Raises:
+            IncompleteError: no place takes a reply; the same results can be taken again.
+        """
+        if not raw.strip():
+            return
+        line = read_result(raw)
+        if line is None:
+            self.malformed += 1
+            return
+        key = line.key
+        if key is None or key not in self.known:
+            self.unknown += 1
+        elif key in self.replied:
+            self.duplicates += 1
+        else:
+            self._take(key, line)
+
+    def _take(self, key: bytes, line: ResultLine) -> None:
+        profile = self.target.profile
+        found = self.target.protocol.parse(line.body, profile) if 200 <= line.status < 300 else None
+        if found is not None:
+            self._keep(key, found)
+            return
+        if not line.asked:
+            self._fail(key, line, NOT_ASKED, f"{profile.title}: the batch ended before it was asked")
+            return
+        decision = decide(
+            profile, status=line.status, headers={}, body=line.body, exception=None, now=self.received_at
+        )
+        if decision.action is Action.RECORD_FILTERED:
+            self._keep(key, Reply(text="", finish_reason=FILTERED))
+            return
+        self._count_failed(key, line, decision)
+
+    def _count_failed(self, key: bytes, line: ResultLine, decision: Decision) -> None:
+        if key in self.failed:
+            self.duplicates += 1
+            return
+        self.refused = self.refused or Refused(key, decision.kind, line.body)
+        usage: Usage = self.target.protocol.usage_of(line.body)
+        self.ledger.requests += 1
+        self.ledger.add_failure(
+            decision.kind, estimate=usage.prompt_tokens or 0, completion=usage.completion_tokens or 0
+        )
+        self.ledger.batch_prompt_tokens += usage.prompt_tokens or 0
+        self.ledger.batch_completion_tokens += usage.completion_tokens or 0
+        self._fail(key, line, decision.kind, decision.message)
+
+    def _keep(self, key: bytes, reply: Reply) -> None:
+        reply = replace(reply, received_at=self.received_at)
+        self._write(lambda: self.store.put(self._request(key), reply, replace=self.replace))
+        self.replied.add(key)
+        before = replace(self.ledger)
+        self.ledger.requests += 1
+        self.ledger.add_reply(reply, estimate=self.known[key])
+        self.ledger.batch_prompt_tokens += self.ledger.prompt_tokens - before.prompt_tokens
+        self.ledger.batch_completion_tokens += self.ledger.completion_tokens - before.completion_tokens
+
+    def _fail(self, key: bytes, line: ResultLine, kind: str, message: str) -> None:
+        self.failed.add(key)
+        self.failures[kind] += 1
+        if self.store.get(key) is not None:
+            return  # a failure is no news of a question that was answered
+        secrets = self.target.secrets
+        failure = Failure.kept(kind, scrub_all(message, secrets), line.body, 1, secrets)
+        self._write(lambda: self.store.put_failure(self._request(key), failure))
+
+    def _request(self, key: bytes) -> RequestKey:
+        return RequestKey(key, self.target.profile.name)
+
+    def _write(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except StoreError as error:
+            if not error.kept:
+                raise IncompleteError(f"{error}; make room, then run the command again") from error
+            self.warn(str(error))
+
+    def lines(self) -> Iterator[str]:
+        """What was odd, a line each."""
+        odd = (
+            (self.malformed, "cannot be read, and were left out"),
+            (self.unknown, "are about requests that were not sent, and were left out"),
+            (self.duplicates, "are there twice, and count once"),
+        )
+        yield from (f"{count:,} lines of the results {what}" for count, what in odd if count)

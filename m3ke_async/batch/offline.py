@@ -1,0 +1,85 @@
+"""Files for clusters without an HTTP server: requests for `vllm run-batch`, and its results.
+
+    vllm run-batch -i requests.jsonl -o results.jsonl --model NAME
+
+Source: docs.vllm.ai, "Offline Inference with the OpenAI Batch file format".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from m3ke_async.batch.asking import add_to_tally, check_answers, count_stored, owed_requests, take_lines
+from m3ke_async.batch.collect import Collector
+from m3ke_async.batch.line import request_line
+from m3ke_async.errors import IncompleteError, UsageError
+from m3ke_async.files import whole_file
+from m3ke_async.plan import TOKENS_PER_CHAR
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from m3ke_async.session import Session
+    from m3ke_async.store import ReplyStore
+    from m3ke_async.tally import Price
+
+#: What vLLM wants in each line, whatever the address of its server would be.
+_URL = "/v1/chat/completions"
+
+
+async def write_requests(
+    session: Session, store: ReplyStore, *, price: Price | None, signals: bool, file: Path
+) -> None:
+    """Write what is owed into a file.
+
+    Raises:
+        UsageError: the requests are of another protocol, or the file cannot be written.
+    """
+    check_answers(session)
+    if session.target.protocol.name != "chat":
+        raise UsageError("vllm run-batch takes chat requests alone: leave out --protocol")
+    session.tally.start_over(session.evaluation.total)
+    count = 0
+    try:
+        with whole_file(file) as lines:
+            for request in owed_requests(session, store, set()):
+                lines.write(request_line(request, _URL))
+                count += 1
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror or error}; choose another file") from None
+    session.display.say(f"wrote {count:,} requests to {file}")
+
+
+async def read_results(
+    session: Session, store: ReplyStore, *, price: Price | None, signals: bool, file: Path
+) -> None:
+    """Store the results in a file; what is about no request of the run is left out.
+
+    Raises:
+        UsageError: the file cannot be read.
+        IncompleteError: no place takes a reply.
+    """
+    evaluation, rate = session.evaluation, sum(TOKENS_PER_CHAR) / 2
+    known = {
+        item.request.key: round(item.request.prompt_chars * rate)
+        for task in evaluation.suite.tasks
+        for item in evaluation.items(task)
+    }
+    count_stored(session, store)
+    try:
+        collector = Collector(
+            store, session.target, known, received_at=_written_at(file), warn=session.display.warn
+        )
+        await take_lines(collector, file)
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror or error}; give the file of results") from None
+    for line in collector.lines():
+        session.display.warn(f"{file}: {line}")
+    add_to_tally(session, collector)
+    if not collector.replied:
+        raise IncompleteError(f"{file} holds no reply to a question of this run")
+
+
+def _written_at(file: Path) -> float:
+    """Unix time."""
+    return file.stat().st_mtime

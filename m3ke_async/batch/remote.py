@@ -1,0 +1,84 @@
+"""A batch as its provider describes it, whose words differ among those that copy OpenAI's API."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from m3ke_async.text import one_line
+
+_ENDED = frozenset({"completed", "expired", "cancelled", "canceled", "failed"})
+
+#: Words for a batch that does not fit beside those that are under way: it can be made again later.
+_QUEUE_FULL = re.compile(r"token_limit_exceeded|enqueued token|too many .*batch", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteBatch:
+    """A batch as its provider describes it.
+
+    Attributes:
+        id: the provider's name for it.
+        status: the provider's word, in lower case.
+        file_id: of its requests.
+        results: ids or addresses of the files of replies and of errors, those that there are.
+        total, done: requests, and those that were answered or failed; None is unknown.
+        ended_at: Unix time; None while it goes on, or where it is not told.
+        trouble: why it failed, where it did.
+    """
+
+    id: str
+    status: str
+    file_id: str | None = None
+    results: tuple[str, ...] = ()
+    total: int | None = None
+    done: int | None = None
+    ended_at: float | None = None
+    trouble: str | None = None
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.status in _ENDED
+
+    @property
+    def found_no_room(self) -> bool:
+        """Whether it was not begun, because others are under way."""
+        return self.status == "failed" and bool(_QUEUE_FULL.search(self.trouble or ""))
+
+    @classmethod
+    def from_json(cls, table: Any) -> RemoteBatch:
+        """The batch that a provider describes.
+
+        Raises:
+            ValueError: it describes none.
+        """
+        table = table.get("job", table) if isinstance(table, dict) else table
+        if not isinstance(table, dict) or not isinstance(table.get("id"), str) or not table["id"]:
+            raise ValueError("no batch")
+        counts = table["request_counts"] if isinstance(table.get("request_counts"), dict) else {}
+        done = [counts[name] for name in ("completed", "failed") if type(counts.get(name)) is int]
+        ends = [table.get(f"{word}_at") for word in _ENDED]
+        results = (table.get("output_file_id"), table.get("error_file_id"))
+        return cls(
+            id=table["id"],
+            status=str(table.get("status")).lower(),
+            file_id=table.get("input_file_id"),
+            results=tuple(one for one in results if isinstance(one, str) and one),
+            total=counts["total"] if type(counts.get("total")) is int else None,
+            done=sum(done) if done else None,
+            ended_at=next((float(end) for end in ends if type(end) in (int, float) and end), None),
+            trouble=_trouble(table),
+        )
+
+
+def _trouble(table: dict[str, Any]) -> str | None:
+    """What a batch says of its failure: the first of its errors."""
+    errors, error = table.get("errors"), table.get("error")
+    entries = errors.get("data") if isinstance(errors, dict) else errors
+    first = entries[0] if isinstance(entries, list) and entries else error
+    if isinstance(first, dict):
+        line = f"line {first['line']}" if isinstance(first.get("line"), int) else None
+        first = ": ".join(str(part) for part in (first.get("code"), line, first.get("message")) if part)
+    return one_line(first, limit=240) if isinstance(first, str) and first else None

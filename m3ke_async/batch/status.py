@@ -1,0 +1,81 @@
+"""How far the batches of a run are, by batch.json and by the provider; nothing is written."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from m3ke_async.batch.client import BatchClient
+from m3ke_async.batch.state import Batches, Stage
+from m3ke_async.progress import Silent, duration
+from m3ke_async.reopen import settings_again
+from m3ke_async.target import find_target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from m3ke_async.batch.remote import RemoteBatch
+    from m3ke_async.batch.state import Part
+    from m3ke_async.rundir import RunDir
+
+
+@dataclass(frozen=True, slots=True)
+class PartStatus:
+    """One part, and its batch as the provider describes it now; None where it is over or not there yet."""
+
+    part: Part
+    batch: RemoteBatch | None
+
+    def line(self) -> str:
+        """For people."""
+        part, batch = self.part, self.batch
+        name = part.batch_id or part.name
+        if part.stage is Stage.CLOSED:
+            reason = f" ({part.reason})" if part.reason else ""
+            return (
+                f"{name}: {part.status or 'not submitted'}{reason}, {part.replies:,} replies and "
+                f"{part.failed:,} failures of {part.requests:,} collected"
+            )
+        if batch is None:
+            reason = f" ({part.reason})" if part.reason else ""
+            return f"{name}: {part.stage}{reason}, {part.requests:,} questions; submit again to go on"
+        done = "" if batch.total is None else f", {batch.done or 0:,} of {batch.total:,} done"
+        since = duration(max(0.0, time.time() - part.submitted_at))
+        return f"{name}: {batch.status}{done}, {part.requests:,} questions, {since} after they were submitted"
+
+    def to_json(self) -> dict[str, Any]:
+        """For `--json`."""
+        part, batch = self.part, self.batch
+        return {
+            "batch": part.batch_id,
+            "file": part.file_id,
+            "stage": part.stage,
+            "status": part.status if batch is None else batch.status,
+            "requests": part.requests,
+            "done": None if batch is None else batch.done,
+            "replies": part.replies,
+            "failed": part.failed,
+            "reason": part.reason,
+        }
+
+
+async def batch_status(run: RunDir, environ: Mapping[str, str] = os.environ) -> list[PartStatus]:
+    """The parts of a run; the provider is asked about those that are under way.
+
+    Raises:
+        UsageError: there is no such run, or no key.
+        StoppedError, IncompleteError: the provider does not answer.
+    """
+    parts = list(Batches.read(run).parts.values())
+    if not any(part.stage is Stage.SUBMITTED for part in parts):
+        return [PartStatus(part, None) for part in parts]
+    settings = settings_again(run, {"batch": True})
+    target = find_target(settings, Silent(), environ)
+    found = []
+    async with BatchClient(target, target.addresses[0], settings) as client:
+        for part in parts:
+            asked = part.stage is Stage.SUBMITTED and part.batch_id is not None
+            found.append(PartStatus(part, await client.retrieve(part.batch_id or "") if asked else None))
+    return found

@@ -1,0 +1,558 @@
+"""Runs by batches: each reply by its key, nothing lost or billed twice, wherever a command ended."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from m3ke_async.batch.asking import Steps, ask_in_batches
+from m3ke_async.batch.state import Batches, Stage
+from m3ke_async.errors import ExitCode, IncompleteError, StoppedError, UsageError
+from m3ke_async.request import Outcome
+from m3ke_async.run import RunResult, run
+from m3ke_async.rundir import RunDir
+from tests.asking import Notes, lines, settings
+from tests.batch_server import BatchServer, Fault, all_right, answered, not_asked, refused
+from tests.questions import marks, write_suite
+from tests.server import right
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from functools import partial
+    from pathlib import Path
+
+KEY = "sk-test-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("m3ke_async.batch.asking._SOON", 0.01)
+    monkeypatch.setattr("m3ke_async.batch.asking._SELDOM", 0.01)
+    monkeypatch.setattr("m3ke_async.batch.client._SETTLE", 0.01)
+    monkeypatch.setattr("m3ke_async.retry.BACKOFF_START", 0.002)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[BatchServer]:
+    async with BatchServer() as started:
+        yield started
+
+
+class Bench:
+    """A suite, a results folder, and runs by batches at a server."""
+
+    def __init__(self, folder: Path, server: BatchServer) -> None:
+        self.suite = write_suite(folder / "suite", tasks=2, rows=3)
+        self.results, self.server, self.notes = folder / "results", server, Notes()
+
+    async def run(self, steps: Steps = Steps.ALL, *, provider: str = "openai", **options: Any) -> RunResult:
+        from functools import partial
+
+        given = settings(
+            self.suite, self.server.url, self.results, model=f"{provider}/m", batch=True, name="r", **options
+        )
+        asking: partial[Any] = partial(ask_in_batches, steps=steps)
+        key = {"OPENAI_API_KEY": KEY, "TOGETHER_API_KEY": KEY, "AZURE_OPENAI_API_KEY": KEY}
+        return await run(given, display=self.notes, environ=key, asking=asking)
+
+    @property
+    def batches(self) -> Batches:
+        return Batches.read(RunDir(self.results / "r"))
+
+    @property
+    def said(self) -> str:
+        return "\n".join([*self.notes.said, *self.notes.warned])
+
+
+@pytest.fixture
+def bench(tmp_path: Path, server: BatchServer) -> Bench:
+    return Bench(tmp_path, server)
+
+
+def letters(result: RunResult) -> dict[str, str | None]:
+    return {f"Q{int(line['task'][5:7])}-{line['id']}": line["choice"] for line in lines(result)}
+
+
+RIGHT = {mark: right(mark) for mark in marks(2, 3)}
+
+
+async def test_a_run_is_submitted_waited_for_and_collected(bench: Bench, server: BatchServer) -> None:
+    result = await bench.run()
+    assert result.exit_code == ExitCode.COMPLETE
+    assert letters(result) == RIGHT
+    assert server.bills.total() == len(server.bills) == 6
+    assert server.calls["create"] == server.calls["upload"] == 1
+    assert result.ledger.replies == result.ledger.requests == 6
+    assert (result.ledger.batch_prompt_tokens, result.ledger.batch_completion_tokens) == (60, 12)
+    assert all(line["latency"] is None for line in lines(result))
+    assert not list(bench.results.glob("r/batch"))
+
+
+async def test_the_lines_are_the_live_requests_to_the_byte(bench: Bench, server: BatchServer) -> None:
+    await bench.run()
+    (content,) = (content for name, content in server.files.values() if name.endswith(".jsonl"))
+    from m3ke_async.evaluation import make_evaluation
+    from m3ke_async.providers import load_profile
+    from m3ke_async.suite import load_suite
+
+    given = settings(bench.suite, server.url, bench.results, model="openai/m")
+    evaluation = make_evaluation(given, load_suite(bench.suite), load_profile("openai"), "m", server.url)
+    requests = [item.request for task in evaluation.suite.tasks for item in evaluation.items(task)]
+    assert content == b"".join(
+        b'{"custom_id":"%b","method":"POST","url":"/v1/chat/completions","body":%b}\n'
+        % (request.key.hex().encode(), request.body)
+        for request in requests
+    )
+
+
+async def test_what_a_batch_answered_a_live_run_does_not_ask(bench: Bench, server: BatchServer) -> None:
+    await bench.run()
+    given = settings(bench.suite, server.url, bench.results, model="openai/m", name="live")
+    result = await run(given, display=bench.notes, environ={"OPENAI_API_KEY": KEY})
+    assert letters(result) == RIGHT
+    assert not server.live
+
+
+async def test_files_are_cut_by_the_providers_limits(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from m3ke_async.batch import asking, client
+
+    real, server.stages = client.batch_api, ["completed"]
+    await bench.run(Steps.SUBMIT)
+    size = max(len(content) for _, content in server.files.values()) // 6
+    await bench.run(Steps.COLLECT)
+    assert len(server.batches) == 1
+    for limits, cuts in (({"max_requests": 4}, [4, 2]), ({"max_bytes": 2 * size + 20}, [2, 2, 2])):
+        small = lambda target, limits=limits: replace(real(target), **limits)  # noqa: E731
+        monkeypatch.setattr(asking, "batch_api", small)
+        before = len(server.batches)
+        result = await bench.run(fresh=True)
+        assert [part.requests for part in bench.batches.parts.values()][-len(cuts) :] == cuts
+        assert len(server.batches) - before == len(cuts)
+        assert letters(result) == RIGHT
+
+
+async def test_submit_returns_and_collect_takes_what_has_ended(bench: Bench, server: BatchServer) -> None:
+    await bench.run(Steps.SUBMIT)
+    assert server.calls["retrieve"] == 0
+    result = await bench.run(Steps.COLLECT)
+    assert isinstance(result.stopped, IncompleteError)
+    assert "under way" in str(result.stopped)
+    server.stages = ["completed"]
+    result = await bench.run(Steps.COLLECT)
+    assert letters(result) == RIGHT
+    assert server.bills.total() == 6
+
+
+# -- results in any order, partial, refused, twice ---------------------------------------
+
+
+async def test_expired_batches_leave_their_rest_to_the_next_command(
+    bench: Bench, server: BatchServer
+) -> None:
+    server.stages = ["in_progress", "expired"]
+    server.results = lambda lines: (
+        all_right(lines)[0][:2],
+        [not_asked(line["custom_id"]) for line in lines[:4]],
+    )
+    result = await bench.run()
+    assert result.exit_code == ExitCode.INCOMPLETE
+    assert result.scores.total.outcomes[Outcome.FAILED] == 4
+    assert "4 of 6 questions have no reply; submit them again, or ask them now by --then live" in bench.said
+    server.results = all_right
+    result = await bench.run()
+    assert letters(result) == RIGHT
+    assert sorted(server.bills.values()) == [1, 1, 2, 2, 2, 2]
+
+
+async def test_then_live_asks_the_rest_at_once(bench: Bench, server: BatchServer) -> None:
+    server.stages = ["expired"]
+    server.results = lambda lines: (all_right(lines)[0][:2], [])
+    result = await bench.run(then="live")
+    assert letters(result) == RIGHT
+    assert server.live == Counter(dict.fromkeys(marks(2, 3)[:4], 1))
+    assert result.ledger.batch_prompt_tokens == 20
+    assert result.ledger.prompt_tokens == 60
+
+
+async def test_errors_become_failures_of_their_kinds_and_filtered_is_an_outcome(
+    bench: Bench, server: BatchServer
+) -> None:
+    def mixed(lines: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
+        ids = [line["custom_id"] for line in lines]
+        errors = [
+            refused(ids[0], 400, "This model's maximum context length is 8", "context_length_exceeded"),
+            refused(ids[1], 500, "The server had an error"),
+            refused(ids[2], 400, "blocked", "content_filter"),
+            {"custom_id": ids[3], "response": None, "error": {"message": "odd", "code": "server_error"}},
+        ]
+        blank = answered(ids[4], "")
+        return [blank, answered(ids[5], "答案：D")], errors
+
+    server.results = mixed
+    result = await bench.run()
+    failures = {line["id"]: line["failure"] for line in lines(result) if line["task"].startswith("Task 00")}
+    assert failures[0].startswith("too_long: OpenAI: the prompt is too long")
+    assert failures[1].startswith("server_error: ")
+    outcomes = [line["outcome"] for line in lines(result)]
+    assert outcomes == ["failed", "failed", "filtered", "failed", "failed", "answered"]
+    assert result.ledger.requests == 6
+
+
+async def test_lines_that_are_twice_unknown_or_broken_are_counted_and_harm_nothing(
+    bench: Bench, server: BatchServer
+) -> None:
+    def odd(lines: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
+        first = lines[0]["custom_id"]
+        replies = all_right(lines)[0]
+        strange = [
+            answered("ff" * 16, "答案：A"),
+            answered("../../etc/passwd", "答案：A"),
+            b'{"custom_id": 3}',
+            b"<html>",
+        ]
+        return [refused(first, 500, "no"), *strange, *replies, answered(first, "答案：C"), b'{"cut'], []
+
+    server.results = odd
+    result = await bench.run()
+    assert letters(result) == RIGHT
+    assert result.ledger.replies == 6
+    assert "3 lines of the results cannot be read" in bench.said
+    assert "2 lines of the results are about requests that were not sent" in bench.said
+    assert "1 lines of the results are there twice" in bench.said
+
+
+async def test_results_that_were_stored_in_part_are_taken_again(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from m3ke_async.batch.collect import Collector
+
+    take, taken = Collector.take, 0
+
+    def killed(self: Collector, raw: bytes) -> None:
+        nonlocal taken
+        taken += 1
+        if taken == 4:
+            raise KeyboardInterrupt
+        take(self, raw)
+
+    monkeypatch.setattr(Collector, "take", killed)
+    with pytest.raises(KeyboardInterrupt):
+        await bench.run(fresh=True)
+    monkeypatch.setattr(Collector, "take", take)
+    result = await bench.run(fresh=True)
+    assert letters(result) == RIGHT
+    assert result.ledger.replies == 6
+    assert server.bills.total() == 6
+
+
+# -- no second bill -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [0, 500, 503])
+@pytest.mark.parametrize("after", [False, True])
+async def test_an_unclear_answer_to_create_makes_no_second_batch(
+    bench: Bench, server: BatchServer, status: int, *, after: bool
+) -> None:
+    server.faults["create"] = [Fault(status, after=after)]
+    result = await bench.run()
+    assert letters(result) == RIGHT
+    assert set(server.bills.values()) == {1}
+    assert server.calls["create"] == (1 if after else 2)
+
+
+async def test_a_create_that_answers_nonsense_makes_no_second_batch(
+    bench: Bench, server: BatchServer
+) -> None:
+    shape, server.shape = server.shape, lambda batch: ["made"]
+
+    async def mend(call: str) -> None:
+        if call == "list":
+            server.shape = shape
+
+    server.on_call = mend
+    result = await bench.run()
+    assert letters(result) == RIGHT
+    assert set(server.bills.values()) == {1}
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing catches it."""
+
+
+@pytest.mark.parametrize("when", range(1, 19))
+async def test_killed_before_or_after_any_step_it_goes_on_without_a_second_bill(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch, when: int
+) -> None:
+    """Every write of batch.json is a place to be killed: before it, and after it."""
+    save, saves = Batches._save, 0
+
+    def save_or_die(self: Batches) -> None:
+        nonlocal saves
+        saves += 1
+        if saves == (when + 1) // 2 and when % 2:
+            raise Killed
+        save(self)
+        if saves == (when + 1) // 2:
+            raise Killed
+
+    monkeypatch.setattr(Batches, "_save", save_or_die)
+    with pytest.raises(Killed):
+        await bench.run()
+    monkeypatch.setattr(Batches, "_save", save)
+    result = await bench.run()
+    assert letters(result) == RIGHT
+    assert set(server.bills.values()) == {1}
+    assert server.calls["upload"] == server.calls["create"] == 1
+    assert not bench.batches.open
+
+
+async def test_a_lost_upload_is_found_by_its_name_on_any_page(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = Batches.put
+
+    def die_after_upload(self: Batches, part: Any, **changes: Any) -> Any:
+        if changes.get("stage") is Stage.UPLOADED:
+            raise Killed
+        return put(self, part, **changes)
+
+    monkeypatch.setattr(Batches, "put", die_after_upload)
+    with pytest.raises(Killed):
+        await bench.run()
+    monkeypatch.setattr(Batches, "put", put)
+    for number in range(5):
+        server.files[f"other-{number}"] = (f"other-{number}.jsonl", b"")
+    server.page = 2
+    assert letters(await bench.run()) == RIGHT
+    assert server.calls["upload"] == 1
+
+
+async def test_while_the_list_cannot_be_read_nothing_is_made(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.faults["create"] = [Fault(0, after=True)]
+    server.faults["list"] = [Fault(404)]
+    result = await bench.run()
+    assert isinstance(result.stopped, StoppedError)
+    server.list_shape = lambda entries, more: {"batches": entries}
+    result = await bench.run(max_attempts=2)
+    assert isinstance(result.stopped, IncompleteError)
+    assert server.calls["create"] == 1
+    server.list_shape = lambda entries, more: entries  # the bare list, as at Together
+    assert letters(await bench.run()) == RIGHT
+    assert set(server.bills.values()) == {1}
+
+
+async def test_a_live_run_does_not_ask_what_is_in_a_batch(bench: Bench, server: BatchServer) -> None:
+    await bench.run(Steps.SUBMIT)
+    given = settings(bench.suite, server.url, bench.results, model="openai/m", name="r")
+    with pytest.raises(UsageError, match=r"6 questions of this run are in batches .*m3ke batch collect"):
+        await run(given, display=bench.notes, environ={"OPENAI_API_KEY": KEY})
+    assert not server.live
+    result = await bench.run()
+    assert letters(result) == RIGHT
+    assert server.bills.total() == 6
+
+
+async def test_another_run_does_not_submit_what_is_under_way(bench: Bench, server: BatchServer) -> None:
+    await bench.run(Steps.SUBMIT)
+    given = settings(bench.suite, server.url, bench.results, model="openai/m", batch=True, name="s", limit=2)
+    result = await run(given, display=bench.notes, environ={"OPENAI_API_KEY": KEY})
+    assert result.exit_code == ExitCode.INCOMPLETE
+    assert server.bills.total() == 6
+    await bench.run()
+    assert (await run(given, display=bench.notes, environ={"OPENAI_API_KEY": KEY})).exit_code == 0
+    assert server.bills.total() == 6
+
+
+# -- failure and refusal ------------------------------------------------------------------
+
+
+async def test_a_wrong_key_stops_at_once_and_stands_nowhere(bench: Bench, server: BatchServer) -> None:
+    said = {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "invalid_api_key"}}
+    server.faults["upload"] = [Fault(401, said)]
+    result = await bench.run()
+    assert isinstance(result.stopped, StoppedError)
+    assert "the key was refused" in str(result.stopped)
+    assert KEY not in str(result.stopped) + bench.said
+    assert all(KEY.encode() not in file.read_bytes() for file in bench.results.rglob("*") if file.is_file())
+    assert server.calls["upload"] == 1
+    assert letters(await bench.run()) == RIGHT
+
+
+async def test_rate_limits_are_waited_out_at_every_call(bench: Bench, server: BatchServer) -> None:
+    said = {"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}}
+    for call in ("upload", "create", "retrieve", "download"):
+        server.faults[call] = [Fault(429, said, headers={"Retry-After": "0.01"})] * 2
+    assert letters(await bench.run()) == RIGHT
+    assert set(server.bills.values()) == {1}
+
+
+async def test_a_download_that_breaks_off_begins_anew(bench: Bench, server: BatchServer) -> None:
+    server.faults["download"] = [Fault(0), Fault(502, {"error": "bad gateway"})]
+    assert letters(await bench.run()) == RIGHT
+
+
+async def test_a_batch_that_fails_says_why_and_its_questions_are_owed(
+    bench: Bench, server: BatchServer
+) -> None:
+    server.stages_of[0] = ["validating", "failed"]
+    server.trouble = {"data": [{"code": "invalid_json_line", "line": 3, "message": "This line is not JSON"}]}
+    result = await bench.run()
+    assert result.exit_code == ExitCode.INCOMPLETE
+    assert "failed (invalid_json_line: line 3: This line is not JSON): 6 of 6 questions" in bench.said
+    assert letters(await bench.run()) == RIGHT
+
+
+async def test_a_batch_that_finds_no_room_is_submitted_again_when_others_have_ended(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("m3ke_async.batch.write.Filling.add", lambda self, size: size and _every(self, 3))
+    server.trouble = {"data": [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}]}
+    server.stages_of[1] = ["validating", "failed"]
+    result = await bench.run()
+    assert letters(result) == RIGHT
+    assert len(server.batches) == 3
+    assert server.calls["upload"] == 2
+
+
+def _every(filling: Any, count: int) -> bool:
+    begins = not filling.files or filling.requests >= count
+    if begins:
+        filling.files, filling.requests = filling.files + 1, 0
+    filling.requests += 1
+    return bool(begins)
+
+
+async def test_a_batch_that_never_finds_room_ends_the_command_with_advice(
+    bench: Bench, server: BatchServer
+) -> None:
+    server.trouble = {"data": [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}]}
+    server.stages = ["failed"]
+    result = await bench.run()
+    assert "give fewer by --max-requests" in str(result.stopped)
+    assert len(server.batches) == 4
+    server.stages = ["completed"]
+    assert letters(await bench.run()) == RIGHT
+
+
+async def test_what_the_model_refuses_in_every_line_is_sent_otherwise(
+    bench: Bench, server: BatchServer
+) -> None:
+    def results(lines: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
+        if "temperature" not in lines[0]["body"]:
+            return all_right(lines)
+        message = "Unsupported value: 'temperature' does not support 0 with this model."
+        return [], [
+            refused(line["custom_id"], 400, message, "unsupported_value", param="temperature")
+            for line in lines
+        ]
+
+    server.results = results
+    result = await bench.run()
+    assert letters(result) == RIGHT
+    assert "no temperature is sent" in bench.said
+    assert len(server.batches) == 2
+    assert letters(await bench.run()) == RIGHT
+    assert len(server.batches) == 2
+
+
+async def test_cancel_keeps_what_was_answered_for_the_next_collect(bench: Bench, server: BatchServer) -> None:
+    await bench.run(Steps.SUBMIT)
+    server.results = lambda lines: (
+        all_right(lines)[0][:3],
+        [not_asked(lines[0]["custom_id"], "batch_cancelled")],
+    )
+    await bench.run(Steps.CANCEL)
+    assert server.calls["cancel"] == 1
+    await bench.run(Steps.COLLECT)
+    result = await bench.run(Steps.COLLECT)
+    assert result.scores.usage.replies == 3
+    assert not bench.batches.open
+
+
+async def test_bounds_hold_before_anything_is_sent(bench: Bench, server: BatchServer) -> None:
+    result = await bench.run(max_requests=4)
+    assert result.exit_code == ExitCode.INCOMPLETE
+    assert server.bills.total() == 4
+    assert "not everything is submitted now: 4 requests were sent" in bench.said
+    await bench.run(price="1000000,1000000", max_cost=0.001)
+    assert server.bills.total() == 4
+    assert letters(await bench.run()) == RIGHT
+    assert set(server.bills.values()) == {1}
+
+
+# -- other providers ----------------------------------------------------------------------
+
+
+async def test_together_has_statuses_in_capitals_a_job_and_a_route_of_its_own(
+    bench: Bench, server: BatchServer
+) -> None:
+    server.stages = ["VALIDATING", "IN_PROGRESS", "completed"]
+
+    def shape(batch: dict[str, Any]) -> Any:
+        kept = {key: value for key, value in batch.items() if key != "request_counts"}
+        shaped = {**kept, "status": batch["status"].upper(), "completed_at": "2026-11-30T00:00:00Z"}
+        return {"job": shaped} if batch["status"] == "validating" else shaped
+
+    server.shape = shape
+    result = await bench.run(provider="together")
+    assert letters(result) == RIGHT
+    assert server.forms == [{"purpose": "batch-api", "file_name": next(iter(server.files.values()))[0]}]
+
+
+async def test_results_at_an_address_are_fetched_without_the_key(bench: Bench, server: BatchServer) -> None:
+    def shape(batch: dict[str, Any]) -> dict[str, Any]:
+        file = batch.get("output_file_id")
+        return {**batch, "output_file_id": file and server.url.replace("/v1", f"/results/{file}")}
+
+    server.shape = shape
+    assert letters(await bench.run()) == RIGHT
+    assert [KEY in str(headers) for call, headers in server.seen if call == "download"] == [False]
+
+
+async def test_the_key_goes_into_the_providers_own_header(bench: Bench, server: BatchServer) -> None:
+    assert letters(await bench.run(provider="azure-openai")) == RIGHT
+    assert all(headers.get("api-key") == KEY for _, headers in server.seen)
+    assert not any("Authorization" in headers for _, headers in server.seen)
+
+
+@pytest.mark.parametrize(
+    ("provider", "options", "message"),
+    [
+        ("deepseek", {}, "takes no batches:"),
+        ("openrouter", {}, "takes no batches in files"),
+        ("openai", {"answer": "logprobs"}, "proven before the first question"),
+    ],
+)
+async def test_what_cannot_go_by_batch_is_refused_before_anything_is_sent(
+    bench: Bench, server: BatchServer, provider: str, options: dict[str, Any], message: str
+) -> None:
+    given = settings(
+        bench.suite, server.url, bench.results, model=f"{provider}/m", batch=True, name="r", **options
+    )
+    names = ("OPENAI_API_KEY", "DEEPSEEK_API_KEY", "OPENROUTER_API_KEY")
+    with pytest.raises(UsageError, match=message):
+        await run(given, display=bench.notes, environ=dict.fromkeys(names, KEY))
+    assert not server.calls
+
+
+async def test_a_damaged_batch_json_is_told_and_nothing_is_submitted(
+    bench: Bench, server: BatchServer
+) -> None:
+    await bench.run(Steps.SUBMIT)
+    file = bench.results / "r" / "batch.json"
+    table = json.loads(file.read_text())
+    table["parts"][0]["name"] = "../../x"
+    for content in (b"{", json.dumps(table).encode()):
+        file.write_bytes(content)
+        with pytest.raises(UsageError, match=r"batch\.json: cannot be used"):
+            await bench.run()
+    assert server.bills.total() == 6
