@@ -285,7 +285,8 @@ class _Work:
             target=session.target,
             known=known,
             replace=self._settings.fresh or self._settings.retry_filtered,
-            received_at=max(part.submitted_at, batch.ended_at or time.time()),
+            # The provider's clock may be wrong, and a reply of the future would never be an old one.
+            received_at=min(time.time(), max(part.submitted_at, batch.ended_at or time.time())),
             warn=session.display.warn,
         )
         for number, file in enumerate(batch.results):
