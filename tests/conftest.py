@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.server import Server
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 # Provider files of whoever runs the tests are none of their business.
 os.environ["M3KE_CONFIG"] = os.devnull
+
+# An example that is slow on a busy machine is no defect; pytest's own limit is for what hangs.
+settings.register_profile("here", deadline=None)
+settings.load_profile("here")
 
 _SHARED = Path(__file__).resolve().parents[2] / "shared"
 

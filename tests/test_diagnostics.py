@@ -21,7 +21,7 @@ def _question(*options: str) -> Question:
 
 @pytest.fixture(scope="module")
 def stats() -> Any:
-    """Its import takes longer than hypothesis gives an example."""
+    """Imported once, which takes seconds."""
     return pytest.importorskip("scipy.stats")
 
 

@@ -16,7 +16,7 @@ def _numpy() -> Any:
 
 @pytest.fixture(scope="module")
 def multitest() -> Any:
-    """Its import takes longer than hypothesis gives an example."""
+    """Imported once, which takes seconds."""
     return pytest.importorskip("statsmodels.stats.multitest")
 
 
