@@ -20,11 +20,11 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from m3ke_async.errors import DataError
-from m3ke_async.manifest import Split
+from m3ke_async.manifest import M3KE_SPLITS, Split
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import IO
 
 #: M3KE.zip has 142 members, 6 MB unpacked, packed 3 to 1 (5 to 1 at most).
@@ -35,6 +35,8 @@ MAX_RATIO = 200
 #: The longest row of M3KE has 4 KiB; a file without a line end must not fill the memory.
 MAX_LINE_BYTES = 4 << 20
 
+#: Of files that can hold questions.
+SUFFIXES = (".jsonl", ".csv")
 _BOM = b"\xef\xbb\xbf"
 _DRIVE = re.compile(r"[A-Za-z]:")
 _ENCRYPTED = 0x1
@@ -51,32 +53,40 @@ Line = tuple[int, int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One .jsonl file.
+    """One file with questions.
 
     Attributes:
         split: the folder it lies in.
-        stem: its name without `.jsonl`.
+        stem: its name without suffix.
+        suffix: `.jsonl` or `.csv`.
         name: its path inside the folder or zip, as the system or the archive spells it.
         label: its path for people.
     """
 
     split: Split
     stem: str
+    suffix: str
     name: str
     label: str
 
 
 class Container(Protocol):
-    """A folder or a zip that holds `dev/` and `test/`."""
+    """A folder or a zip that holds `dev/` and `test/`, or a file by itself."""
 
-    def members(self) -> list[Member]:
-        """The .jsonl files of both splits; hidden files and other kinds are left out."""
+    @property
+    def single(self) -> bool:
+        """Whether it is a file by itself."""
+
+    def members(
+        self, splits: Sequence[Split] = M3KE_SPLITS, suffixes: Sequence[str] = (".jsonl",)
+    ) -> list[Member]:
+        """The files of the splits; hidden files and other kinds are left out."""
 
     def stamp(self, member: Member) -> Stamp:
         """Changes when the member's bytes may have changed."""
 
     def lines(self, member: Member) -> Iterator[Line]:
-        """The member's lines, blank ones left out; a line ends at LF or CRLF and nowhere else."""
+        """The member's lines, blank ones included; a line ends at LF or CRLF and nowhere else."""
 
 
 @contextmanager
@@ -89,6 +99,8 @@ def open_container(path: Path) -> Iterator[Container]:
     try:
         if path.is_dir():
             yield _Folder(path)
+        elif path.suffix.lower() in SUFFIXES and path.is_file():
+            yield _File(path)
         elif path.is_file():
             with path.open("rb") as file, _open_zip(file, path) as archive:
                 yield _Zip(path, file, archive)
@@ -99,23 +111,28 @@ def open_container(path: Path) -> Iterator[Container]:
 
 
 class _Folder:
+    single = False
+
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def members(self) -> list[Member]:
+    def members(
+        self, splits: Sequence[Split] = M3KE_SPLITS, suffixes: Sequence[str] = (".jsonl",)
+    ) -> list[Member]:
         for prefix in ("", "data/"):
             files = [
                 file
-                for split in Split
+                for split in splits
                 if (self._path / prefix / split).is_dir()
                 for file in sorted((self._path / prefix / split).iterdir())
                 if file.is_file()
             ]
             names = [file.relative_to(self._path).as_posix() for file in files]
-            found = [found for name in names if (found := _member(_as_utf8(name), self._path, name))]
+            members = (_member(_as_utf8(name), self._path, name) for name in names)
+            found = [member for member in members if member and member.suffix in suffixes]
             if found:
                 return found
-        raise _no_splits(self._path)
+        return []
 
     def stamp(self, member: Member) -> Stamp:
         return _stamp((self._path / member.name).stat())
@@ -125,18 +142,45 @@ class _Folder:
             yield from _lines(stream, member)
 
 
+class _File:
+    single = True
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def members(
+        self, splits: Sequence[Split] = M3KE_SPLITS, suffixes: Sequence[str] = (".jsonl",)
+    ) -> list[Member]:
+        suffix, stem = self._path.suffix, _as_utf8(self._path.stem)
+        if suffix.lower() not in suffixes:
+            return []
+        split = next((split for split in splits if stem.endswith(f"_{split}")), splits[0])
+        return [Member(split, stem, suffix.lower(), self._path.name, one_line(str(self._path), limit=1000))]
+
+    def stamp(self, member: Member) -> Stamp:
+        return _stamp(self._path.stat())
+
+    def lines(self, member: Member) -> Iterator[Line]:
+        with self._path.open("rb") as stream:
+            yield from _lines(stream, member)
+
+
 class _Zip:
+    single = False
+
     def __init__(self, path: Path, file: IO[bytes], archive: zipfile.ZipFile) -> None:
         self._path, self._file, self._archive = path, file, archive
 
-    def members(self) -> list[Member]:
+    def members(
+        self, splits: Sequence[Split] = M3KE_SPLITS, suffixes: Sequence[str] = (".jsonl",)
+    ) -> list[Member]:
         found: dict[PurePosixPath, list[Member]] = {}
         for info in self._archive.infolist():
             member = None if info.is_dir() else _member(_name(info), self._path, info.filename)
-            if member:
+            if member and member.split in splits and member.suffix in suffixes:
                 found.setdefault(PurePosixPath(_name(info)).parents[1], []).append(member)
         if not found:
-            raise _no_splits(self._path)
+            return []
         depths = sorted(found, key=lambda root: len(root.parts))
         if len(depths) > 1 and len(depths[0].parts) == len(depths[1].parts):
             both = f"{one_line(str(depths[0]))} and {one_line(str(depths[1]))}"
@@ -165,9 +209,12 @@ def _lines(stream: IO[bytes], member: Member) -> Iterator[Line]:
             )
         if number == 1 and line.startswith(_BOM):
             start, line = start + len(_BOM), line[len(_BOM) :]  # noqa: PLW2901
-        text = line.rstrip(b"\r\n")
-        if text and not text.isspace():
-            yield number, start, text
+        yield number, start, line.rstrip(b"\r\n")
+
+
+def written(lines: Iterator[Line]) -> Iterator[Line]:
+    """The lines without the blank ones."""
+    return (line for line in lines if line[2] and not line[2].isspace())
 
 
 def _as_utf8(name: str) -> str:
@@ -178,10 +225,11 @@ def _as_utf8(name: str) -> str:
 def _member(name: str, container: Path, key: str) -> Member | None:
     parts = PurePosixPath(name).parts
     hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
-    if hidden or len(parts) < 2 or parts[-2] not in tuple(Split) or not name.lower().endswith(".jsonl"):
+    suffix = next((suffix for suffix in SUFFIXES if name.lower().endswith(suffix)), None)
+    if hidden or len(parts) < 2 or parts[-2] not in tuple(Split) or suffix is None:
         return None
     label = one_line(f"{container}/{name}", limit=1000)
-    return Member(Split(parts[-2]), parts[-1][: -len(".jsonl")], key, label)
+    return Member(Split(parts[-2]), parts[-1][: -len(suffix)], suffix, key, label)
 
 
 def _open_zip(file: IO[bytes], path: Path) -> zipfile.ZipFile:
@@ -265,7 +313,10 @@ def _damaged(path: Path, error: Exception) -> DataError:
     return DataError(f"the zip is damaged ({one_line(str(error))}); get it again", file=path)
 
 
-def _no_splits(path: Path) -> DataError:
+def no_splits(path: Path, splits: Sequence[Split], suffixes: Sequence[str]) -> DataError:
+    """The error to raise where there are no members."""
+    folders = " or ".join(f"{split}/" for split in splits)
+    files = " or ".join(suffixes)
     return DataError(
-        "no dev/ or test/ with .jsonl files, here or in data/; give the folder above them", file=path
+        f"no {folders} with {files} files, here or in data/; give the folder above them", file=path
     )

@@ -151,7 +151,16 @@ _RUN_OPTIONS = (
     click.option(
         "--data", metavar="PATH", help="Folder or zip of a suite, or `sample`.  [default: the fetched M3KE]"
     ),
-    click.option("--split", metavar="dev|test", help="dev is labelled, test is not.  [default: dev]"),
+    click.option(
+        "--suite",
+        metavar="NAME",
+        help="m3ke, ceval, cmmlu, mmlu, table, or auto: whose files --data holds.  [default: auto]",
+    ),
+    click.option(
+        "--split",
+        metavar="dev|val|test",
+        help="Which questions; M3KE's dev is labelled, its test not.  [default: dev]",
+    ),
     click.option(
         "--shots", type=int, metavar="N", help="Examples before each question, 0 to 5.  [default: 0]"
     ),
@@ -162,7 +171,7 @@ _RUN_OPTIONS = (
     click.option(
         "--skip-overlap", is_flag=True, default=None, help="Leave out questions that are in both splits."
     ),
-    click.option("--template", metavar="NAME|FILE", help="Prompt template.  [default: m3ke-zh/1]"),
+    click.option("--template", metavar="NAME|FILE", help="Prompt template.  [default: the suite's]"),
     click.option(
         "--fewshot", metavar="message|turns", help="Examples in one message or as turns.  [default: message]"
     ),
@@ -245,7 +254,7 @@ def _prepare(settings: RunSettings, display: Display, *, sends: bool) -> tuple[E
     from m3ke_async.target import find_target
 
     parse_model(settings.model)
-    suite = find_suite(settings.data)
+    suite = find_suite(settings.data, settings.suite)
     target = find_target(settings, display, sends=sends)
     return find_evaluation(settings, suite, target), target
 
@@ -573,13 +582,14 @@ def fetch(source: Path | None, mirror: str | None, target: Path | None) -> None:
 
 @data.command("check", context_settings=_CONTEXT)
 @click.argument("path")
+@click.option("--suite", default="auto", show_default=True, metavar="NAME", help="Whose files lie there.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def check_data(path: str, *, as_json: bool) -> None:
+def check_data(path: str, suite: str, *, as_json: bool) -> None:
     """Compare the suite at PATH with the manifest and print what is odd."""
     from m3ke_async.datacheck import check, format_report
     from m3ke_async.run import find_suite
 
-    found = check(find_suite(path))
+    found = check(find_suite(path, suite))
     if as_json:
         _print_json(found.to_json())
     else:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from m3ke_async.answer import read_answers
 from m3ke_async.comparison import Agreement, Comparison, Disputed, Pair, Paired
 from m3ke_async.errors import UsageError
-from m3ke_async.manifest import Cluster, Level, parse_task_name
 from m3ke_async.paired import cohen_kappa, fleiss_kappa, holm, least_difference, mcnemar, resampled
 from m3ke_async.repeats import asks_of, majority
 from m3ke_async.request import Outcome
 from m3ke_async.rundir import find_run
+from m3ke_async.suites.layout import load_layout
+from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Side:
         state: of the run, as in run.json.
         asked: what it asked and how, by name, without the model.
         readings: by question.
+        suite: that they are of.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Side:
     state: str
     asked: Mapping[str, Any]
     readings: Mapping[Place, Reading]
+    suite: SuiteName = SuiteName.M3KE
 
 
 def compare_runs(
@@ -108,7 +111,8 @@ def load_side(directory: RunDir, warn: Callable[[str], None]) -> Side:
         )
     how = {"policy": settings.get("policy"), "rules": record["rules"]}
     asked = {name: value for name, value in identity.items() if name not in _SUBJECT} | how
-    return Side(directory.path.name, str(settings.get("model")), str(record["state"]), asked, readings)
+    suite = SuiteName(settings.get("suite", SuiteName.M3KE))  # runs are older than other suites
+    return Side(directory.path.name, str(settings.get("model")), str(record["state"]), asked, readings, suite)
 
 
 def _readings(answers: Iterable[Answer], asks: int) -> dict[Place, Reading]:
@@ -210,17 +214,19 @@ def _pair(sides: Sequence[Side], number: int, keys: Mapping[Place, str]) -> Pair
         if (key := keys.get(place)) is not None:
             counts = right.setdefault(place[0], Counter())
             counts[one[place].choice == key, other[place].choice == key] += 1
-    groups = {task: parse_task_name(task) for task in right}
+    layout = load_layout(sides[0].suite)
+    groups = {task: layout.task(task) for task in right}
 
     def pooled(tasks: Iterable[str]) -> Counter[tuple[bool, bool]]:
         return sum((right[task] for task in tasks), Counter())
 
     clusters = {
-        cluster.value: pooled(task for task, name in groups.items() if name.cluster == cluster)
-        for cluster in Cluster
+        str(cluster): pooled(task for task, place in groups.items() if place.cluster == cluster)
+        for cluster in layout.taxonomy.clusters
     }
     levels = {
-        level.value: pooled(task for task, name in groups.items() if name.level == level) for level in Level
+        str(level): pooled(task for task, place in groups.items() if place.level == level)
+        for level in layout.taxonomy.levels
     }
     total = pooled(right)
     return Pair(

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from m3ke_async.manifest import Split, load_manifest
+from m3ke_async.manifest import M3KE_SPLITS, Split, load_manifest
 from m3ke_async.suite import LETTERS
 from m3ke_async.text import normalised, one_line
 
@@ -86,6 +86,9 @@ class Report:
         changed: files of M3KE with other rows, each with how they differ.
         missing: files of M3KE that are not there.
         extra: files of tasks that M3KE does not have.
+        suite: name of the suite by its published subjects; None where it is M3KE or one's own.
+        subjects: how many of them are there.
+        absent: names of those that are not.
         splits: counts by split.
         findings: places by the names in `RULES`.
     """
@@ -96,6 +99,9 @@ class Report:
     changed: Mapping[str, str]
     missing: tuple[str, ...]
     extra: tuple[str, ...]
+    suite: str | None
+    subjects: int
+    absent: tuple[str, ...]
     splits: Mapping[Split, SplitSummary]
     findings: Mapping[str, tuple[Place, ...]]
 
@@ -116,7 +122,7 @@ def check(suite: Suite) -> Report:
         DataError: a file has changed since the suite was loaded.
     """
     manifest = load_manifest()
-    facts = {(task.name, split): task for task in manifest.tasks for split in Split}
+    facts = {(task.name, split): task for task in manifest.tasks for split in M3KE_SPLITS}
     parts = {(task.name, split): part for task in suite.tasks for split, part in task.parts.items()}
     changed: dict[str, str] = {}
     published: list[str] = []
@@ -138,6 +144,9 @@ def check(suite: Suite) -> Report:
         changed=changed,
         missing=tuple(f"{name}/{split}" for name, split in facts if (name, split) not in parts),
         extra=tuple(f"{name}/{split}" for name, split in parts if (name, split) not in facts),
+        suite=suite.layout.taxonomy.title if suite.layout.subjects else None,
+        subjects=len(suite.tasks),
+        absent=tuple(sorted(suite.layout.subjects.keys() - {task.name for task in suite.tasks})),
         splits={
             split: SplitSummary(len(sizes), sum(sizes), sum(keys[split].values()), dict(keys[split]))
             for split in Split
@@ -159,7 +168,7 @@ def _read(suite: Suite) -> tuple[dict[str, list[Place]], dict[Split, Counter[str
     findings: dict[str, list[Place]] = defaultdict(list)
     keys: dict[Split, Counter[str]] = {split: Counter(dict.fromkeys(LETTERS, 0)) for split in Split}
     seen = {split: _Seen() for split in Split}
-    for split in (Split.DEV, Split.TEST):  # dev first: test rows are compared with it
+    for split in Split:  # dev first: test rows are compared with it
         for task in suite.tasks:
             shots = Counter(normalised(shot.question) for shot in _shots(task))
             for row in task.questions(split) if split in task.parts else ():
@@ -214,7 +223,11 @@ def format_report(report: Report) -> str:
 def _report_lines(report: Report) -> Iterator[str]:
     commit = f"M3KE at {report.source.commit[:7]} ({report.source.date})"
     yield f"{report.path}"
-    if report.whole:
+    if report.suite is not None:
+        of = report.subjects + len(report.absent)
+        yield f"This is {report.suite}, {report.subjects} of {of} subjects; its rows are not compared."
+        yield from _listed("missing", report.absent)
+    elif report.whole:
         yield f"This is {commit}, whole: all {len(report.published)} files have the published rows."
     elif report.published or report.changed:
         yield f"This is not {commit} as published. Files with the published rows: {len(report.published)}."

@@ -244,7 +244,9 @@ def make_evaluation(
             f"--shots {settings.shots} takes examples from labelled dev rows, and {len(bare)} of "
             f"{len(selected.tasks)} tasks have none, such as {bare[0]}; give --shots 0, or --tasks that have"
         )
-    template, refuses = load_template(settings.template), profile.parameters.refuses
+    wording = settings.template or suite.layout.template
+    settings = replace(settings, suite=suite.layout.name.value, template=wording)
+    template, refuses = load_template(wording), profile.parameters.refuses
     changes = refused_by_file(refuses)
     left_out = overlapping(selected, suite, settings.split, settings.limit) if settings.skip_overlap else {}
     evaluation = Evaluation(settings, suite, selected, profile, model, address, template, changes, left_out)

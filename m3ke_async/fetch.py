@@ -16,10 +16,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from m3ke_async.archive import open_container
+from m3ke_async.archive import open_container, written
 from m3ke_async.download import download, shown
 from m3ke_async.errors import DataError, UsageError
-from m3ke_async.manifest import Split, load_manifest, parse_task_name
+from m3ke_async.manifest import M3KE_SPLITS, Split, load_manifest, parse_task_name
 from m3ke_async.models import hub_endpoint
 from m3ke_async.places import cache_dir, suite_dir, user_path
 from m3ke_async.verified import DownloadError, locked, writing
@@ -130,7 +130,7 @@ def _get_from_hub(hub: str, downloads: Path, progress: Progress) -> Path:
     for path in paths:
         if PurePosixPath(path).name == "M3KE.zip":
             return _get_zip(f"{files}/{quote(path)}", downloads, progress)
-    wanted = {f"{split}/{task.name}.jsonl" for task in load_manifest().tasks for split in Split}
+    wanted = {f"{split}/{task.name}.jsonl" for task in load_manifest().tasks for split in M3KE_SPLITS}
     found = {name: path for path in paths if (name := "/".join(PurePosixPath(path).parts[-2:])) in wanted}
     if missing := wanted - found.keys():
         raise DownloadError(
@@ -183,7 +183,7 @@ def _install(source: Path, target: Path) -> None:
             shutil.rmtree(stale, ignore_errors=True)
         fresh = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
         try:
-            for split in Split:
+            for split in M3KE_SPLITS:
                 (fresh / split).mkdir()
             for split, name, content in _verified_files(source):
                 (fresh / split / f"{name}.jsonl").write_bytes(content)
@@ -202,13 +202,13 @@ def _verified_files(source: Path) -> Iterator[tuple[Split, str, bytes]]:
         DataError: one is missing, or is not the published one.
     """
     tasks = {task.name: task for task in load_manifest().tasks}
-    owed = {(split, name) for split in Split for name in tasks}
+    owed = {(split, name) for split in M3KE_SPLITS for name in tasks}
     with open_container(source) as container:
         for member in container.members():
             split, name = member.split, parse_task_name(member.stem, member.label).name
             if name not in tasks:
                 continue
-            content = b"".join(line + b"\n" for _, _, line in container.lines(member))
+            content = b"".join(line + b"\n" for _, _, line in written(container.lines(member)))
             if sha256(content).hexdigest() != tasks[name].sha256[split]:
                 raise DataError("is not the published file: its SHA-256 differs", file=member.label)
             owed.discard((split, name))

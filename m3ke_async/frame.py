@@ -69,8 +69,8 @@ def _row(answer: Answer, task: TaskScore) -> dict[str, Any]:
     return {
         "task": answer.task,
         "subject": task.subject,
-        "cluster": task.cluster.value,
-        "level": task.level.value,
+        "cluster": task.cluster and str(task.cluster),
+        "level": task.level and str(task.level),
         "split": answer.split.value,
         "id": str(answer.id),
         "rotation": answer.rotation,

@@ -68,7 +68,8 @@ def _from_layout(path: Path, suite: Suite, split: Split) -> Key:
         if folder.name != split:
             raise DataError(f"is a key to {folder.name}, and the run asked {split}; give that one", file=path)
         folder = folder.parent
-    theirs = {task.name: task for task in load_suite(folder).tasks if split in task.parts}
+    given_suite = load_suite(folder, suite.layout.name)
+    theirs = {task.name: task for task in given_suite.tasks if split in task.parts}
     key: Key = {}
     for task in suite.tasks:
         if task.name not in theirs or split not in task.parts:

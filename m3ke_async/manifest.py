@@ -42,10 +42,15 @@ class Level(StrEnum):
 
 
 class Split(StrEnum):
-    """Part of a task: `dev` holds the examples, `test` the questions proper."""
+    """Part of a task: `dev` holds the examples, `val` and `test` the questions proper."""
 
     DEV = "dev"
+    VAL = "val"
     TEST = "test"
+
+
+#: M3KE has no validation split.
+M3KE_SPLITS = (Split.DEV, Split.TEST)
 
 
 _CLUSTERS = {normalised(cluster): cluster for cluster in Cluster}
@@ -120,8 +125,8 @@ def load_manifest() -> Manifest:
                 subject=task["subject"],
                 cluster=Cluster(task["cluster"]),
                 level=Level(task["level"]),
-                sizes={split: task[split] for split in Split},
-                sha256={split: task[f"{split}_sha256"] for split in Split},
+                sizes={split: task[split] for split in M3KE_SPLITS},
+                sha256={split: task[f"{split}_sha256"] for split in M3KE_SPLITS},
             )
             for task in table["task"]
         ),
@@ -129,7 +134,7 @@ def load_manifest() -> Manifest:
 
 
 #: Bytes that file systems take for a name.
-_LONGEST = 255
+LONGEST_NAME = 255
 
 
 def parse_task_name(stem: str, file: str | None = None) -> TaskName:
@@ -149,7 +154,8 @@ def parse_task_name(stem: str, file: str | None = None) -> TaskName:
     if cluster is None or level is None or not subject:
         raise DataError(
             f"the name {one_line(stem)!r} is not <subject>-<cluster>-<level>.jsonl with a cluster of"
-            f" {', '.join(Cluster)} and a level of {', '.join(Level)}; rename the file",
+            f" {', '.join(Cluster)} and a level of {', '.join(Level)}; rename the file, or give"
+            " --suite table",
             file=file,
         )
     if printable(stem) != stem or "\n" in stem or "\t" in stem:
@@ -158,9 +164,9 @@ def parse_task_name(stem: str, file: str | None = None) -> TaskName:
     if known is not None:
         return TaskName(known.name, known.subject, cluster, level)
     name = f"{subject}-{cluster}-{level}"
-    if len(f"{name}.jsonl".encode("utf-8", "surrogatepass")) > _LONGEST or Path(name).name != name:
+    if len(f"{name}.jsonl".encode("utf-8", "surrogatepass")) > LONGEST_NAME or Path(name).name != name:
         raise DataError(
-            f"the name {one_line(name, limit=60)!r} cannot be a file's: at most {_LONGEST} bytes "
+            f"the name {one_line(name, limit=60)!r} cannot be a file's: at most {LONGEST_NAME} bytes "
             "with '.jsonl', and no slash; rename the file",
             file=file,
         )

@@ -1,35 +1,34 @@
-"""Questions that stand in both splits, in whatever task; a model may know them as examples."""
+"""Questions that stand in another split as well, in whatever task; a model may know them as examples."""
 
 from __future__ import annotations
 
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from m3ke_async.suite import Split
 from m3ke_async.text import normalised
 
 if TYPE_CHECKING:
-    from m3ke_async.suite import Suite
+    from m3ke_async.suite import Split, Suite
 
 
 def overlapping(
     asked: Suite, whole: Suite, split: Split, limit: int | None
 ) -> dict[str, frozenset[int | str]]:
-    """Ids, by task, of the questions whose text stands in the other split as well.
+    """Ids, by task, of the questions whose text stands in another split as well.
 
     Spaces, case and the width of characters do not matter.
 
     Args:
         asked: tasks that are looked through.
-        whole: the suite; all of its tasks' other split is compared.
+        whole: the suite; all of its tasks' other splits are compared.
         split: of the questions.
         limit: questions of each task that are looked at, from its start; None is all.
     """
-    other = Split.DEV if split is Split.TEST else Split.TEST
     known = {
         normalised(question.question)
         for task in whole.tasks
-        if other in task.parts
+        for other in task.parts
+        if other is not split
         for question in task.questions(other)
     }
     return {

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from m3ke_async.suite import Question, Task
 
-DEFAULT_TEMPLATE = "m3ke-zh/1"
-
 #: Between the instruction, the examples and the question.
 SEPARATOR = "\n\n"
 
@@ -100,8 +98,8 @@ class Template:
 
     Attributes:
         name: such as `m3ke-zh/1`; another wording is another name.
-        zero_shot: the instruction where no example follows.
-        few_shot: the instruction where examples follow.
+        zero_shot: the instruction where no example follows; `{subject}` in it is the task's subject.
+        few_shot: the same where examples follow.
         question: pattern of one question with its options and the suffix.
         answer: pattern of an example's answer, which follows the suffix.
     """
@@ -200,6 +198,7 @@ class Prompter:
         system: str | None = None,
     ) -> None:
         self._template, self._split, self._shots, self._fewshot = template, split, shots, fewshot
+        self._subject = task.subject
         self._system: tuple[Message, ...] = ({"role": "system", "content": system},) if system else ()
         pool = [row for row in task.dev if row.answer] if shots else []
         self._pool = tuple((row, normalised(row.question)) for row in pool)
@@ -230,7 +229,9 @@ class Prompter:
         """The messages before the last one, and the start of the last one."""
         template = self._template
         examples = [self._pool[place][0] for place in chosen]
-        lead = (template.few_shot if examples else template.zero_shot) + SEPARATOR
+        # The name alone is looked for, so that an instruction may hold braces of its own.
+        lead = (template.few_shot if examples else template.zero_shot).replace("{subject}", self._subject)
+        lead += SEPARATOR
         if self._fewshot is FewShot.MESSAGE:
             shown = (template.ask(row) + template.reply(row) + SEPARATOR for row in examples)
             return self._system, lead + "".join(shown)

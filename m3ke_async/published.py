@@ -26,7 +26,7 @@ class PublishedRow:
     """
 
     model: str
-    clusters: dict[Cluster, float]
+    clusters: Mapping[str, float]
     average: float
     closed: bool
 

@@ -53,7 +53,7 @@ def reopen(directory: RunDir, data: str | None, policy: str | None = None) -> Ev
     settings = _settings(directory, record, {} if policy is None else {"policy": policy})
     evaluation = make_evaluation(
         settings,
-        load_suite(data if data is not None else record["data"]),
+        load_suite(data if data is not None else record["data"], settings.suite),
         _profile(record),
         record["model"],
         record["identity"]["address"],

@@ -17,6 +17,7 @@ from m3ke_async.files import whole_file, write_json
 from m3ke_async.manner import AnswerMode
 from m3ke_async.repeats import majority
 from m3ke_async.report.predictions import write_predictions
+from m3ke_async.report.submission import write_submission
 from m3ke_async.request import Outcome, dump_json
 from m3ke_async.rotation import own_letter
 from m3ke_async.score import score
@@ -85,6 +86,8 @@ def write_results(
 ) -> Scores:
     """Write answers.jsonl, unclear.jsonl, failed.jsonl, scores.json and, for the test split, predictions/.
 
+    Of a split whose answers its authors keep, submission.json as well, where they take one.
+
     Args:
         evaluation: what was asked.
         find: the reply to a request.
@@ -123,6 +126,7 @@ def write_results(
             split=split,
             selected={task.name for task in evaluation.suite.tasks},
             limit=evaluation.settings.limit,
+            taxonomy=evaluation.whole.layout.taxonomy,
             rotate=evaluation.settings.rotate,
             samples=evaluation.settings.samples,
             left_out=evaluation.left_out,
@@ -133,6 +137,10 @@ def write_results(
         with run.answers.open("rb") as lines:
             rows = map(orjson.loads, lines)  # written a moment ago: nothing to check
             write_predictions(run.predictions, evaluation.suite, split, _letters(rows, asks))
+    layout = evaluation.whole.layout
+    if layout.submission and split in layout.hidden:
+        with run.answers.open("rb") as lines:
+            write_submission(run.submission, _letters(map(orjson.loads, lines), asks))
     return scores
 
 

@@ -42,7 +42,8 @@ from m3ke_async.rundir import RunDir, checked_name, differences, run_name
 from m3ke_async.score import Scores
 from m3ke_async.session import Session, ask
 from m3ke_async.settings import RunOptions, RunSettings, make_settings
-from m3ke_async.suite import Split, Suite, load_suite
+from m3ke_async.suite import AUTO, Split, Suite, load_suite
+from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.tally import Ledger, Price, Tally
 from m3ke_async.target import find_target, price_of
 
@@ -161,8 +162,8 @@ def _in_a_thread(evaluation: Coroutine[Any, Any, RunResult]) -> RunResult:
             raise
 
 
-def find_suite(data: str | None) -> Suite:
-    """The suite that `--data` means.
+def find_suite(data: str | None, name: str = AUTO) -> Suite:
+    """The suite that `--data` and `--suite` mean.
 
     Raises:
         UsageError: none was given and none was fetched.
@@ -172,7 +173,7 @@ def find_suite(data: str | None) -> Suite:
         raise UsageError(
             "no data: get M3KE by `m3ke data fetch`, give a folder or zip by --data, or try --data sample"
         )
-    return load_suite(path)
+    return load_suite(path, name)
 
 
 async def run(
@@ -201,7 +202,7 @@ async def run(
     """
     display = display or Silent()
     parse_model(settings.model)  # a misspelt provider is told before anything is read
-    suite = suite or find_suite(settings.data)
+    suite = suite or find_suite(settings.data, settings.suite)
     target = find_target(settings, display, environ, sends=sends)
     settings = replace(settings, timeout=target.timeout(settings))
     evaluation = find_evaluation(settings, suite, target)
@@ -357,6 +358,8 @@ def _finished(
 def _is_published(suite: Suite, split: Split) -> bool:
     """Whether all tasks are M3KE's own, so that the published tables may stand beside the run."""
     published = {task.name: task.sha256 for task in load_manifest().tasks}
+    if suite.layout.name is not SuiteName.M3KE:
+        return False
     return all(task.sha256.get(split) == published.get(task.name, {}).get(split) for task in suite.tasks)
 
 
@@ -385,6 +388,9 @@ def _announce(evaluation: Evaluation, display: Display) -> None:
             "question that is in both splits is" if left_out == 1 else "questions that are in both splits are"
         )
         display.say(f"{left_out:,} {them} left out; m3ke data check lists such questions")
+    taxonomy, here = evaluation.whole.layout.taxonomy, len(evaluation.whole.tasks)
+    if here < (taxonomy.tasks or 0):
+        display.warn(f"{evaluation.whole.path} holds {here} of {taxonomy.title}'s {taxonomy.tasks} subjects")
     if not evaluation.suite.labelled(settings.split):
         display.say(
             f"the {settings.split} split has no public answers: this run writes predictions and has no "

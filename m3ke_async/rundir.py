@@ -5,6 +5,7 @@ results/<run>/run.json        settings, versions, data hashes, counts, times
              /answers.jsonl   a line a question
              /scores.json     every number that the reports show
              /predictions/    the test split in M3KE's own layout
+             /submission.json the same as the authors of a suite take it, where they do
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from m3ke_async.files import write_json
 from m3ke_async.places import spare_store
 from m3ke_async.profile import Constraint, ProtocolName, TokenParameter
 from m3ke_async.request import dump_json
+from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.tally import Ledger
 from m3ke_async.text import one_line
 from m3ke_async.verified import claimed, hash_file
@@ -85,7 +87,11 @@ def _is_sent(value: Any) -> bool:
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "state": lambda value: value in ("running", "stopped", "incomplete", "complete"),
     "identity": lambda value: _holds("address")(value) and _is_number(value.get("samples", 1)),
-    "settings": lambda value: _holds("model", "policy", "split")(value) and _is_number(value.get("shots")),
+    "settings": lambda value: (
+        _holds("model", "policy", "split")(value)
+        and _is_number(value.get("shots"))
+        and value.get("suite", SuiteName.M3KE) in [*SuiteName]
+    ),
     "provider": _is_text,
     "model": _is_text,
     "data": _is_text,
@@ -146,6 +152,11 @@ class RunDir:
         return self.path / "predictions"
 
     @property
+    def submission(self) -> Path:
+        """The letters of a hidden split, as its authors take them."""
+        return self.path / "submission.json"
+
+    @property
     def scores(self) -> Path:
         """Every number."""
         return self.path / "scores.json"
@@ -157,6 +168,7 @@ class RunDir:
             self.unclear,
             self.failed,
             self.scores,
+            self.submission,
             *sorted(self.predictions.glob("*.jsonl")),
         ]
         return {file.relative_to(self.path).as_posix(): hash_file(file) for file in files if file.is_file()}

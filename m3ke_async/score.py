@@ -14,7 +14,8 @@ from m3ke_async.repeats import RepeatCounts, Repeats, asks_of, majority
 from m3ke_async.request import Outcome
 from m3ke_async.rotation import ROTATIONS
 from m3ke_async.statistics import Averages, GroupScore, TaskScore, averages, pool
-from m3ke_async.suite import LETTERS, Cluster, Level, Split
+from m3ke_async.suite import LETTERS, Split
+from m3ke_async.suites.taxonomy import M3KE, Taxonomy
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Scores:
         split: what was asked.
         limit: questions asked per task at most; None is all.
         tasks: by name; the suite's tasks that a selection leaves out are here with 0 asked.
+        taxonomy: what the suite divides its tasks into.
         clusters: by cluster, those that the suite has, in the order of the published tables.
         levels: by level, those that the suite has, from primary school up.
         total: all questions pooled.
@@ -116,9 +118,10 @@ class Scores:
 
     split: Split
     limit: int | None
+    taxonomy: Taxonomy
     tasks: dict[str, TaskScore]
-    clusters: dict[Cluster, GroupScore]
-    levels: dict[Level, GroupScore]
+    clusters: dict[str, GroupScore]
+    levels: dict[str, GroupScore]
     total: GroupScore
     averages: Averages
     usage: UsageTotal
@@ -131,10 +134,12 @@ class Scores:
             "version": SCORES_VERSION,
             "split": self.split,
             "limit": self.limit,
+            # M3KE's scores.json is older than other suites.
+            **({} if self.taxonomy == M3KE else {"suite": self.taxonomy.to_json()}),
             "total": self.total.to_json(),
             "averages": asdict(self.averages),
-            "clusters": {cluster.value: group.to_json() for cluster, group in self.clusters.items()},
-            "levels": {level.value: group.to_json() for level, group in self.levels.items()},
+            "clusters": {str(cluster): group.to_json() for cluster, group in self.clusters.items()},
+            "levels": {str(level): group.to_json() for level, group in self.levels.items()},
             "tasks": {name: task.to_json() for name, task in self.tasks.items()},
             "usage": asdict(self.usage),
             "diagnostics": self.diagnostics.to_json() if self.diagnostics else None,
@@ -152,7 +157,13 @@ class Scores:
             if value["version"] != SCORES_VERSION:
                 raise DataError(_OTHER_FORM, file=file)
             tasks = [TaskScore.from_json(task) for task in value["tasks"].values()]
-            scores = _assemble(Split(value["split"]), value["limit"], tasks, UsageTotal(**value["usage"]))
+            scores = _assemble(
+                Split(value["split"]),
+                value["limit"],
+                Taxonomy.from_json(value["suite"]) if "suite" in value else M3KE,
+                tasks,
+                UsageTotal(**value["usage"]),
+            )
             told, repeats = value["diagnostics"], value["repeats"]
             return replace(
                 scores,
@@ -170,6 +181,7 @@ def score(
     split: Split,
     selected: Collection[str] | None = None,
     limit: int | None = None,
+    taxonomy: Taxonomy = M3KE,
     rotate: bool = False,
     samples: int = 1,
     left_out: Mapping[str, Collection[object]] | None = None,
@@ -185,6 +197,7 @@ def score(
         split: what was asked.
         selected: names of the tasks that the run asks; None is all.
         limit: questions asked per task at most; None is all.
+        taxonomy: of the suite.
         rotate: whether each question is asked in the four orders of its options.
         samples: how often each of these is asked.
         left_out: questions within the limit that are not asked, by task.
@@ -219,7 +232,7 @@ def score(
         wanted -= len((left_out or {}).get(task.name, ()))
         chosen = wanted if selected is None or task.name in selected else 0
         scored.append(_task_score(task, split, chosen, cells[task.name]))
-    scores = _assemble(split, limit, scored, sums.total())
+    scores = _assemble(split, limit, taxonomy, scored, sums.total())
     return replace(scores, repeats=counted.found() if asks > 1 else None)
 
 
@@ -278,19 +291,25 @@ def _task_score(task: Task, split: Split, asked: int, cells: dict[_Cell, int]) -
     )
 
 
-def _assemble(split: Split, limit: int | None, tasks: list[TaskScore], usage: UsageTotal) -> Scores:
-    by_cluster = {cluster: [task for task in tasks if task.cluster == cluster] for cluster in Cluster}
-    by_level = {level: [task for task in tasks if task.level == level] for level in Level}
+def _assemble(
+    split: Split, limit: int | None, taxonomy: Taxonomy, tasks: list[TaskScore], usage: UsageTotal
+) -> Scores:
+    by_cluster = {name: [task for task in tasks if task.cluster == name] for name in taxonomy.clusters}
+    by_level = {name: [task for task in tasks if task.level == name] for name in taxonomy.levels}
+    for groups, found in ((by_cluster, "cluster"), (by_level, "level")):
+        if groups and sum(map(len, groups.values())) < len(tasks):
+            raise ValueError(f"a task has no {found} of {taxonomy.title}")
     clusters = {cluster: pool(cluster, group) for cluster, group in by_cluster.items() if group}
     levels = {level: pool(level, group) for level, group in by_level.items() if group}
     total = pool("all", tasks)
     return Scores(
         split=split,
         limit=limit,
+        taxonomy=taxonomy,
         tasks={task.name: task for task in tasks},
         clusters=clusters,
         levels=levels,
         total=total,
-        averages=averages(total, tasks, list(clusters.values())),
+        averages=averages(total, tasks, list(clusters.values()), taxonomy),
         usage=usage,
     )

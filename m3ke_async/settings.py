@@ -18,9 +18,10 @@ from m3ke_async.choice import POLICIES
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.manner import AnswerMode, ThinkingMode
 from m3ke_async.nearest import nearest
-from m3ke_async.prompt import DEFAULT_TEMPLATE, FewShot, template_names
+from m3ke_async.prompt import FewShot, template_names
 from m3ke_async.scrub import is_variable
-from m3ke_async.suite import Split
+from m3ke_async.suite import AUTO, Split
+from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.tally import Budget, Price
 from m3ke_async.text import one_line
 from m3ke_async.toml_file import load_toml
@@ -38,7 +39,10 @@ _MOST = 1_000_000_000_000
 
 
 class RunOptions(TypedDict, total=False):
-    """What may be given for a run; see RunSettings for the meaning and the defaults."""
+    """What may be given for a run; see RunSettings for the meaning and the defaults.
+
+    But for `suite`, which in Python is the suite itself: `load_suite(path, "ceval")`.
+    """
 
     base_url: str | Sequence[str]
     protocol: str
@@ -98,11 +102,12 @@ class RunSettings:
         ca_file: PEM file of certificates to trust beside the system's.
         serve: start the server for this run; the provider names the engine.
         data: folder or zip of a suite, or `sample`; the fetched M3KE where none is given.
-        split: `dev` (labelled) or `test`.
+        suite: whose files `data` holds, one of `SuiteName`; `auto` tells by their names.
+        split: `dev`, `val` or `test`; M3KE has no `val`, and its `test` is not labelled.
         shots: examples before each question, 0 to 5.
         tasks: globs of task names; all where none is given.
         limit: questions per task, from its start; all where none is given.
-        template: name of a prompt template, or path of a TOML file.
+        template: name of a prompt template, or path of a TOML file; the suite's own where none is given.
         fewshot: examples inside one message, or as turns of a chat.
         system: text of a system message; none is sent by default.
         temperature: always sent.
@@ -135,11 +140,12 @@ class RunSettings:
     ca_file: str | None = None
     serve: bool = False
     data: str | None = None
+    suite: str = AUTO
     split: Split = Split.DEV
     shots: int = 0
     tasks: tuple[str, ...] = ()
     limit: int | None = None
-    template: str = DEFAULT_TEMPLATE
+    template: str | None = None
     fewshot: FewShot = FewShot.MESSAGE
     system: str | None = None
     temperature: float = 0.0
@@ -364,6 +370,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "ca_file": _path,
     "serve": _flag,
     "data": _text,
+    "suite": _word([AUTO, *map(str, SuiteName)]),
     "split": _one_of(Split),
     "shots": _integer(0, 5),
     "tasks": _texts,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 from m3ke_async.diagnostics import evenness
 from m3ke_async.intervals import over_tasks, wilson
 from m3ke_async.request import Outcome
-from m3ke_async.suite import LETTERS, Cluster, Level
+from m3ke_async.rows import LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from m3ke_async.diagnostics import Evenness
     from m3ke_async.intervals import Interval
+    from m3ke_async.suites.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class TaskScore(Counts):
-    """The counts of one task and where it belongs."""
+    """The counts of one task and where it belongs, as of `suite.Task`."""
 
     subject: str
-    cluster: Cluster
-    level: Level
+    cluster: str | None
+    level: str | None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
@@ -134,7 +135,6 @@ class TaskScore(Counts):
         given = {field.name: value[field.name] for field in fields(cls)}
         given["outcomes"] = {outcome: value["outcomes"][outcome] for outcome in Outcome}
         given["letters"] = {letter: value["letters"][letter] for letter in LETTERS}
-        given["cluster"], given["level"] = Cluster(value["cluster"]), Level(value["level"])
         return cls(**given)
 
 
@@ -213,13 +213,15 @@ class Averages:
     over_clusters_task_mean: Average
 
 
-def averages(total: GroupScore, tasks: Sequence[TaskScore], clusters: Sequence[GroupScore]) -> Averages:
-    """The four averages; partial where a question of the suite, or one of the four clusters, is not in it."""
-    partial = total.labelled < total.size
+def averages(
+    total: GroupScore, tasks: Sequence[TaskScore], clusters: Sequence[GroupScore], taxonomy: Taxonomy
+) -> Averages:
+    """The four averages; partial where a question, a task or a cluster of the suite is not in it."""
+    partial = total.labelled < total.size or len(tasks) < (taxonomy.tasks or 0)
     task_names = _split_names((task.name, task.accuracy) for task in tasks)
     found = {group.name: group for group in clusters}
     covered, absent = _split_names(
-        (name, found[name].accuracy if name in found else None) for name in Cluster
+        (name, found[name].accuracy if name in found else None) for name in taxonomy.clusters
     )
     scored = [task for task in tasks if task.labelled]
     counts = [[(task.correct, task.labelled) for task in scored if task.cluster == name] for name in covered]

@@ -1,4 +1,4 @@
-"""Question, Task, Suite: reads M3KE, and suites of the same layout, from a folder or a zip.
+"""Task and Suite: reads M3KE and other suites from a folder, a zip, or a file.
 
 Loading reads every row once, checks it, and lets it go; asking streams the rows again. A suite
 therefore holds names, sizes and hashes, however many questions there are.
@@ -6,31 +6,33 @@ therefore holds names, sizes and hashes, however many questions there are.
 
 from __future__ import annotations
 
-import json
 import os
-import unicodedata
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from itertools import islice, pairwise
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import orjson
-
-from m3ke_async.archive import open_container
+from m3ke_async.archive import no_splits, open_container, written
 from m3ke_async.assets import asset
 from m3ke_async.errors import DataError, UsageError
-from m3ke_async.manifest import Cluster, Level, Split, parse_task_name
+from m3ke_async.manifest import Cluster, Level, Split
+from m3ke_async.nearest import nearest
+from m3ke_async.rows import LETTERS, Question, RowError, m3ke_row
+from m3ke_async.suites.detect import detect
+from m3ke_async.suites.layout import M3KE_LAYOUT, load_layout
+from m3ke_async.suites.table import csv_rows, json_rows
+from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.text import normalised, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from m3ke_async.archive import Container, Line, Member, Stamp
+    from m3ke_async.suites.layout import Layout
 
 __all__ = [
     "LETTERS",
@@ -45,29 +47,10 @@ __all__ = [
     "sample_suite_path",
 ]
 
-LETTERS = "ABCD"
+#: The suite whose files lie there.
+AUTO = "auto"
 #: Five shots at most, and one more where the asked question itself is left out.
 POOL_SIZE = 6
-
-_TEXTS = ("question", *LETTERS)
-_ROW = itemgetter("id", *_TEXTS)
-_ANSWERS = (None, "", *LETTERS)
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One row; texts are as in the file. `answer` is the right letter, None where unlabelled."""
-
-    id: int | str
-    question: str
-    options: tuple[str, str, str, str]
-    answer: str | None
-
-    @property
-    def option_map(self) -> dict[str, str]:
-        """Option texts by letter."""
-        return dict(zip(LETTERS, self.options, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +75,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One subject at one level; `parts` holds the splits that are there."""
+    """One subject, in M3KE at one level; `parts` holds the splits that are there.
+
+    `cluster` and `level` are None where the suite has none.
+    """
 
     name: str
     subject: str
-    cluster: Cluster
-    level: Level
+    cluster: str | None
+    level: str | None
     path: Path
     parts: dict[Split, Part]
+    layout: Layout = field(default=M3KE_LAYOUT, repr=False)
     _pool: list[tuple[Question, ...]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
@@ -127,7 +114,7 @@ class Task:
         part = self.parts.get(split)
         if part is None:
             raise UsageError(f"{self.path}: task {self.name!r} has no {split} split")
-        return _stream(self.path, part)
+        return _stream(self.path, part, self.layout)
 
     @property
     def dev(self) -> tuple[Question, ...]:
@@ -144,10 +131,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Tasks sorted by name, and where they lie."""
+    """Tasks sorted by name, where they lie, and of which suite they are."""
 
     path: Path
     tasks: tuple[Task, ...]
+    layout: Layout = field(default=M3KE_LAYOUT, repr=False)
 
     @property
     def fingerprint(self) -> str:
@@ -192,7 +180,7 @@ class Suite:
             chosen |= found
         if not chosen:
             raise UsageError("the list of tasks is empty; leave it out for all tasks")
-        return Suite(self.path, tuple(task for task in self.tasks if task.name in chosen))
+        return replace(self, tasks=tuple(task for task in self.tasks if task.name in chosen))
 
     def _near(self, glob: str) -> str:
         spellings = {normalised(text): task.name for task in self.tasks for text in (task.name, task.subject)}
@@ -207,17 +195,34 @@ def _matches(task: Task, glob: str) -> bool:
     return any(fnmatchcase(normalised(text), pattern) for text in (task.name, task.subject, spelt_right))
 
 
+def find_suite_name(name: str) -> SuiteName:
+    """The suite of this name.
+
+    Raises:
+        UsageError: there is none; it names those that are.
+    """
+    try:
+        return SuiteName(name)
+    except ValueError:
+        known = [AUTO, *map(str, SuiteName)]
+        said = repr(one_line(name, limit=60))
+        raise UsageError(f"--suite must be {' or '.join(known)}, not {said}{nearest(name, known)}") from None
+
+
 def sample_suite_path() -> Path:
     """Folder of the labelled sample suite that ships with the package."""
     return asset("data", "sample")
 
 
-def load_suite(path: str | Path) -> Suite:
-    """Read and check a folder with `dev/` and `test/`, the same inside `data/`, or a zip of either.
+def load_suite(path: str | Path, name: str = AUTO) -> Suite:
+    """Read and check a folder with `dev/` and `test/`, the same inside `data/`, a zip of either, or a file.
 
-    One of the two splits may be absent. `sample` is the sample suite.
+    Args:
+        path: where it lies; splits may be absent. `sample` is the sample suite.
+        name: one of `SuiteName`, or `auto` for the one whose files lie there.
 
     Raises:
+        UsageError: there is no suite of this name, or the files may be those of several.
         DataError: nothing there, a zip that is not safe, or a row that is not right; the message
             names file, line and field.
     """
@@ -226,47 +231,60 @@ def load_suite(path: str | Path) -> Suite:
     path = Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib's raises where the user is unknown
     tasks: dict[str, Task] = {}
     with open_container(path) as container:
-        for member in container.members():
-            name = parse_task_name(member.stem, member.label)
+        layout = detect(container, path) if name == AUTO else load_layout(find_suite_name(name))
+        members = container.members(layout.splits, layout.suffixes)
+        if not members:
+            raise no_splits(path, layout.splits, layout.suffixes)
+        for member in members:
+            place = layout.place(member)
             # Names that differ in case or width alone would share a file on some disks.
             task = tasks.setdefault(
-                normalised(name.name), Task(name.name, name.subject, name.cluster, name.level, path, {})
+                normalised(place.name),
+                Task(place.name, place.subject, place.cluster, place.level, path, {}, layout),
             )
             if member.split in task.parts:
                 other = task.parts[member.split].member.label
                 raise DataError(f"is the same task as {other}; keep one of them", file=member.label)
-            task.parts[member.split] = _check(container, member)
-    return Suite(path, tuple(sorted(tasks.values(), key=lambda task: task.name)))
+            task.parts[member.split] = _check(container, member, layout)
+    return Suite(path, tuple(sorted(tasks.values(), key=lambda task: task.name)), layout)
 
 
-def _check(container: Container, member: Member) -> Part:
+def _check(container: Container, member: Member, layout: Layout) -> Part:
     """Read every row of a file once and keep none."""
     stamp = container.stamp(member)
     digest = sha256()
     size = labelled = 0
     ascending, last = True, -1
-    for line in container.lines(member):
-        row = _question(member, line)
+    for _, row in _rows(_hashed(_lines(container, member), digest.update), member, layout):
         size += 1
         labelled += row.answer is not None
         if isinstance(row.id, int) and row.id > last:
             last = row.id
         else:
             ascending = False
-        digest.update(line[2])
-        digest.update(b"\n")
     if not ascending:  # the usual file counts up, which needs no memory of ids
-        _refuse_duplicates(container, member)
+        _refuse_duplicates(container, member, layout)
     return Part(member, stamp, size, labelled, digest.hexdigest())
 
 
-def _refuse_duplicates(container: Container, member: Member) -> None:
+def _hashed(lines: Iterator[Line], update: Callable[[bytes], None]) -> Iterator[Line]:
+    for line in lines:
+        update(line[2])
+        update(b"\n")
+        yield line
+
+
+def _refuse_duplicates(container: Container, member: Member, layout: Layout) -> None:
     """Compare ids as text, as an answer key in CSV has them; 8 bytes a row, and sorted once."""
-    hashes = array("q", (hash(str(row.id)) for _, row in _rows(container, member)))
+
+    def rows() -> Iterator[tuple[int, Question]]:
+        return _rows(_lines(container, member), member, layout)
+
+    hashes = array("q", (hash(str(row.id)) for _, row in rows()))
     suspects = {one for one, other in pairwise(sorted(hashes)) if one == other}
     del hashes
     first: dict[str, int] = {}
-    for number, row in _rows(container, member) if suspects else ():
+    for number, row in rows() if suspects else ():
         text = str(row.id)
         if hash(text) not in suspects:
             continue
@@ -280,91 +298,29 @@ def _refuse_duplicates(container: Container, member: Member) -> None:
         first[text] = number
 
 
-def _rows(container: Container, member: Member) -> Iterator[tuple[int, Question]]:
-    for line in container.lines(member):
-        yield line[0], _question(member, line)
-
-
-def _stream(path: Path, part: Part) -> Iterator[Question]:
+def _stream(path: Path, part: Part, layout: Layout) -> Iterator[Question]:
     with open_container(path) as container:
         if container.stamp(part.member) != part.stamp:
             raise DataError("has changed since it was loaded; run the command again", file=part.member.label)
-        for _, row in _rows(container, part.member):
+        for _, row in _rows(_lines(container, part.member), part.member, layout):
             yield row
 
 
-def _question(member: Member, line: Line) -> Question:
-    number, offset, text = line
-    try:
-        return _parse(text, offset)
-    except _RowError as error:
-        raise DataError(str(error), file=member.label, line=number, field=error.field) from None
+def _lines(container: Container, member: Member) -> Iterator[Line]:
+    """A text in CSV may hold blank lines; in JSONL they are none of the rows."""
+    lines = container.lines(member)
+    return lines if member.suffix == ".csv" else written(lines)
 
 
-class _RowError(Exception):
-    def __init__(self, message: str, field: str | None = None) -> None:
-        super().__init__(message)
-        self.field = field
+def _rows(lines: Iterator[Line], member: Member, layout: Layout) -> Iterator[tuple[int, Question]]:
+    if member.suffix == ".csv":
+        return csv_rows(lines, member, layout)
+    return _m3ke_rows(lines, member) if layout.name is SuiteName.M3KE else json_rows(lines, member)
 
 
-def _parse(text: bytes, offset: int) -> Question:
-    """Check a row that begins at byte `offset` of its file."""
-    row = _decode(text, offset)
-    if type(row) is not dict:
-        raise _RowError("is not a JSON object; a row is one object on one line")
-    try:
-        id_, *texts = _ROW(row)
-    except KeyError as error:
-        raise _RowError("is missing", error.args[0]) from None
-    for name, value in zip(_TEXTS, texts, strict=True):
-        if type(value) is not str:
-            raise _RowError(f"must be a text, not {_shown(value)}", name)
-    if type(id_) is float:
-        id_ = json.loads(text)["id"]  # orjson makes floats of integers beyond 64 bits
-        if type(id_) is int:
-            raise _RowError("is a number beyond 64 bits; write it as a text", "id")
-    if type(id_) is not int and not (type(id_) is str and id_.strip()):
-        raise _RowError(f"must be a whole number or a text, not {_shown(id_)}", "id")
-    answer = row.get("answer")
-    if answer not in _ANSWERS:
-        answer = _letter(answer)
-    question, a, b, c, d = texts
-    return Question(id_, question, (a, b, c, d), answer or None)
-
-
-def _decode(text: bytes, offset: int) -> Any:
-    """JSON by orjson, and what that refuses but a reader of M3KE may meet by the standard module.
-
-    That is a lone surrogate in an escape, or NaN in a field that nobody reads.
-    """
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        pass
-    if offset == 0 and text.startswith(_UTF16_MARKS):
-        raise _RowError(f"byte 0 (0x{text[0]:02x}) begins a UTF-16 file; save it as UTF-8")
-    if b"\0" in text:
-        at = offset + text.index(b"\0")
-        raise _RowError(f"byte {at} is 0, as in a UTF-16 file; save it as UTF-8")
-    try:
-        return json.loads(text.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        at, byte = offset + error.start, text[error.start]
-        raise _RowError(f"byte {at} (0x{byte:02x}) is not UTF-8; save the file as UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise _RowError(f"is not JSON: {error.msg} at character {error.pos + 1}") from None
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 1,000 brackets
-        raise _RowError(f"is not JSON that can be read: {one_line(str(error))}") from None
-
-
-def _letter(answer: object) -> str:
-    """'b', ' B ' and a full-width 'Ｂ' are B; blanks are ''."""
-    letter = unicodedata.normalize("NFKC", answer).strip().upper() if isinstance(answer, str) else None
-    if letter is None or letter not in _ANSWERS:
-        expected = "must be one of A, B, C, D, or empty where unknown"
-        raise _RowError(f"{expected}, not {_shown(answer)}", "answer")
-    return letter
-
-
-def _shown(value: object) -> str:
-    return one_line(repr(value), limit=40)
+def _m3ke_rows(lines: Iterator[Line], member: Member) -> Iterator[tuple[int, Question]]:
+    for number, offset, text in lines:
+        try:
+            yield number, m3ke_row(text, offset)
+        except RowError as error:
+            raise DataError(str(error), file=member.label, line=number, field=error.field) from None

@@ -14,7 +14,7 @@ import pytest
 from m3ke_async import fetch
 from m3ke_async.errors import UsageError
 from m3ke_async.fetch import fetch_suite
-from m3ke_async.manifest import Cluster, Level, Manifest, Source, Split, TaskFacts
+from m3ke_async.manifest import M3KE_SPLITS, Cluster, Level, Manifest, Source, Split, TaskFacts
 from m3ke_async.suite import load_suite
 from tests.file_server import FileServer
 
@@ -34,7 +34,7 @@ def rows(name: str, split: Split) -> bytes:
     return b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
 
 
-FILES = {f"{split}/{name}.jsonl": rows(name, split) for name in NAMES for split in Split}
+FILES = {f"{split}/{name}.jsonl": rows(name, split) for name in NAMES for split in M3KE_SPLITS}
 
 
 def packed(files: dict[str, bytes]) -> bytes:
@@ -63,8 +63,8 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
                 name,
                 Cluster.OTHER,
                 Level.OTHER,
-                dict.fromkeys(Split, 3),
-                {split: hashlib.sha256(FILES[f"{split}/{name}.jsonl"]).hexdigest() for split in Split},
+                dict.fromkeys(M3KE_SPLITS, 3),
+                {split: hashlib.sha256(FILES[f"{split}/{name}.jsonl"]).hexdigest() for split in M3KE_SPLITS},
             )
             for name in NAMES
         ),

@@ -68,7 +68,7 @@ def test_a_pandas_frame_where_polars_is_not(run: Path, monkeypatch: pytest.Monke
 def test_a_run_on_disk_is_a_typed_result(run: Path) -> None:
     result = read_run(run)
     assert result.scores.clusters[Cluster.NATURAL].accuracy == pytest.approx(2 / 3)
-    assert result.scores.clusters["Natural Sciences"] is result.scores.clusters[Cluster.NATURAL]  # type: ignore[index]
+    assert result.scores.clusters["Natural Sciences"] is result.scores.clusters[Cluster.NATURAL]
     assert read_run("run", run.parent).ledger == result.ledger
     assert result.exit_code == ExitCode.INCOMPLETE
 

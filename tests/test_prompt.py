@@ -94,7 +94,7 @@ def test_the_english_template_asks_in_english(task: Task) -> None:
 
 
 def test_the_shipped_templates_are_known_by_name() -> None:
-    assert template_names() == ("m3ke-en/1", "m3ke-zh/1")
+    assert template_names() == ("ceval/1", "cmmlu/1", "m3ke-en/1", "m3ke-zh/1", "mmlu/1")
     assert [load_template(name).name for name in template_names()] == list(template_names())
 
 
@@ -292,7 +292,7 @@ def test_a_file_that_is_no_toml_says_where(tmp_path: Path) -> None:
     ("name", "words"),
     [
         ("m3ke-zh/2", "did you mean 'm3ke-zh/1'?"),
-        ("zh", "known are m3ke-en/1, m3ke-zh/1"),
+        ("zh", "known are ceval/1, cmmlu/1, m3ke-en/1, m3ke-zh/1, mmlu/1"),
         ("../secret", "known are"),
         ("~nobody-of-this-name/x.toml", "known are"),
         ("x" * 5000, "known are"),

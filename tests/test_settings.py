@@ -46,7 +46,7 @@ def config_error(tmp_path: Path, text: str | bytes) -> DataError:
 
 def test_the_defaults_are_those_of_the_papers_protocol() -> None:
     settings = make_settings("vllm/m", {})
-    assert (settings.split, settings.shots, settings.template) == (Split.DEV, 0, "m3ke-zh/1")
+    assert (settings.split, settings.shots, settings.template) == (Split.DEV, 0, None)
     assert (settings.temperature, settings.max_tokens, settings.concurrency) == (0.0, 64, None)
     assert (settings.fewshot, settings.system, settings.tasks, settings.limit) == (
         FewShot.MESSAGE,
@@ -58,7 +58,9 @@ def test_the_defaults_are_those_of_the_papers_protocol() -> None:
 
 
 def test_every_field_can_be_given_and_nothing_else() -> None:
-    assert set(RunOptions.__annotations__) | {"model"} == {field.name for field in fields(RunSettings)}
+    assert set(RunOptions.__annotations__) | {"model", "suite"} == {
+        field.name for field in fields(RunSettings)
+    }
 
 
 def test_every_option_is_taken_as_given() -> None:
@@ -165,8 +167,8 @@ def test_one_text_is_a_list_of_one() -> None:
         ("concurrency", "9" * 5000, "auto or a whole number"),
         ("concurrency", "many", "not 'many'"),
         ("concurrency", True, "not True"),
-        ("split", "tset", "--split must be dev or test, not 'tset', did you mean 'test'?"),
-        ("split", ["dev"], "--split must be dev or test"),
+        ("split", "tset", "--split must be dev or val or test, not 'tset', did you mean 'test'?"),
+        ("split", ["dev"], "--split must be dev or val or test"),
         ("fewshot", "turn", "did you mean 'turns'?"),
         ("price", "0.15", "--price must be two numbers"),
         ("price", "a,b", "--price must be two numbers"),
@@ -183,7 +185,7 @@ def test_one_text_is_a_list_of_one() -> None:
         ("fresh", 1, "--fresh must be true or false, not 1"),
         ("base_url", "localhost:8000/v1", "give --base-url like http://host:8000/v1"),
         ("base_url", [], "--base-url must be a text or a list of texts"),
-        ("split", "\x1b[31m" * 99, "--split must be dev or test"),
+        ("split", "\x1b[31m" * 99, "--split must be dev or val or test"),
     ],
 )
 def test_a_value_that_cannot_be_names_the_option_and_what_it_may_be(

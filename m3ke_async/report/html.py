@@ -90,7 +90,7 @@ def write_html(
 
 def _published(table: PublishedTable) -> dict[str, Any]:
     rows = [
-        asdict(row) | {"clusters": {cluster.value: share for cluster, share in row.clusters.items()}}
+        asdict(row) | {"clusters": {str(cluster): share for cluster, share in row.clusters.items()}}
         for row in table.rows
     ]
     return asdict(table) | {"rows": rows}

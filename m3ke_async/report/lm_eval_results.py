@@ -38,14 +38,14 @@ def write_lm_eval_results(path: Path, result: RunResult, record: Mapping[str, An
     """
     settings, scores = record["settings"], result.scores
     tasks = [task for task in scores.tasks.values() if task.asked]
-    whole = f"m3ke_{scores.split}"
+    whole = f"{scores.taxonomy.name}_{scores.split}"
     clusters = {
         f"{whole}: {cluster}": [task for task in tasks if task.cluster == cluster]
         for cluster in scores.clusters
     }
     clusters = {name: members for name, members in clusters.items() if members}
     groups = {whole: _group(scores.total, tasks)} | {
-        name: _group(scores.clusters[members[0].cluster], members) for name, members in clusters.items()
+        name: _group(scores.clusters[members[0].cluster or ""], members) for name, members in clusters.items()
     }
     names = [*(task.name for task in tasks), *groups]
     generation = {"temperature": settings["temperature"], "max_gen_toks": settings["max_tokens"]}
@@ -79,7 +79,7 @@ def write_lm_eval_results(path: Path, result: RunResult, record: Mapping[str, An
 def _config(task: TaskScore, settings: Mapping[str, Any], generation: dict[str, Any]) -> dict[str, Any]:
     return {
         "task": task.name,
-        "tag": [task.cluster.value, task.level.value],
+        "tag": [str(group) for group in (task.cluster, task.level) if group],
         "output_type": "generate_until",
         "num_fewshot": settings["shots"],
         "generation_kwargs": generation,

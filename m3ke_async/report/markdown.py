@@ -42,6 +42,8 @@ def markdown(scores: Scores, record: Mapping[str, Any], published: PublishedTabl
         ("Levels", scores.levels.values()),
         ("Tasks", scores.tasks.values()),
     ):
+        if not groups:
+            continue
         lines += ["", f"## {heading}", "", *_groups(groups)]
     lines += ["", "## Settings", ""]
     given = {name: value for name, value in settings.items() if value not in (None, [], False)}
@@ -49,7 +51,7 @@ def markdown(scores: Scores, record: Mapping[str, Any], published: PublishedTabl
     return "\n".join(lines) + "\n"
 
 
-def published_cells(shares: Mapping[Cluster, float | None], average: float | None) -> list[str]:
+def published_cells(shares: Mapping[str, float | None], average: float | None) -> list[str]:
     """The cells of a row of the repository's tables: four clusters and their Average, as shares."""
     return [_share(shares.get(cluster)) for cluster in Cluster] + [_share(average)]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.report.grid import chance, number, percent, points, print_grid, ranged, say
 from m3ke_async.request import Outcome
 from m3ke_async.suite import LETTERS, Cluster, Split
+from m3ke_async.suites.taxonomy import Mean
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from m3ke_async.published import PublishedRow, PublishedTable
     from m3ke_async.repeats import Repeats
     from m3ke_async.score import Scores
-    from m3ke_async.statistics import Average, Averages, Counts, GroupScore
+    from m3ke_async.statistics import Average, Counts, GroupScore
 
 #: Four options.
 _CHANCE = 0.25
@@ -71,7 +72,9 @@ def render(
     _by_group(console, "By level", {group.name: group for group in scores.levels.values()})
     if tasks:
         _by_group(
-            console, "By task", {f"{task.subject}, {task.level}": task for task in scores.tasks.values()}
+            console,
+            "By task",
+            {", ".join(filter(None, (task.subject, task.level))): task for task in scores.tasks.values()},
         )
     say(console, "")
     for line in _remarks(scores, shots):
@@ -155,25 +158,34 @@ def _accuracy(scores: Scores) -> list[str]:
     low, high = map(percent, total.interval)
     worst, best = map(percent, total.bounds)
     questions, tasks = _average(found.over_questions, "question"), _average(found.over_tasks, "task")
-    pooled = _average(found.over_clusters_pooled, "cluster")
-    means = _average(found.over_clusters_task_mean, "cluster")
     accuracy, answered = percent(total.accuracy), percent(total.accuracy_answered)
     return [
         f"Accuracy {accuracy} of {total.labelled:,} labelled questions, 95 % interval {low} to {high}",
         f"Bounds: {worst} if all unanswered were wrong, {best} if all were right; {answered} of the answered",
         f"Average over questions {questions}, over tasks {tasks}",
-        f"M3KE's Average (mean of four clusters): {pooled}, questions pooled; {means}, means of tasks",
-        *_intervals_over_tasks(found),
+        *_own_average(scores),
+        *_intervals_over_tasks(scores),
     ]
 
 
-def _intervals_over_tasks(found: Averages) -> list[str]:
+def _own_average(scores: Scores) -> list[str]:
+    """The number that the suite's authors print."""
+    found, taxonomy = scores.averages, scores.taxonomy
+    if taxonomy.average is None:
+        return []
+    if taxonomy.average is not Mean.CLUSTERS:
+        return [f"{taxonomy.title}'s own Average is the one over {taxonomy.average}"]
+    pooled = _average(found.over_clusters_pooled, "cluster")
+    means = _average(found.over_clusters_task_mean, "cluster")
+    return [f"M3KE's Average (mean of four clusters): {pooled}, questions pooled; {means}, means of tasks"]
+
+
+def _intervals_over_tasks(scores: Scores) -> list[str]:
     """How far the averages would move with other tasks, where that can be told."""
-    named = {
-        "questions": found.over_questions,
-        "tasks": found.over_tasks,
-        "M3KE's Average": found.over_clusters_pooled,
-    }
+    found = scores.averages
+    named = {"questions": found.over_questions, "tasks": found.over_tasks}
+    if scores.taxonomy.average is Mean.CLUSTERS:
+        named["M3KE's Average"] = found.over_clusters_pooled
     told = [
         f"{name} {ranged(average.interval)} %"
         for name, average in named.items()
@@ -262,10 +274,11 @@ def _remarks_on_coverage(scores: Scores) -> list[str]:
         )
     if total.labelled and found.over_clusters_pooled.partial:
         covered, absent = len(found.over_tasks.covered), len(found.over_tasks.absent)
-        clusters = found.over_clusters_pooled.n
+        clusters, of = found.over_clusters_pooled.n, len(scores.taxonomy.clusters)
+        in_clusters = f", {clusters} of {of} clusters" if of else ""
         remarks.append(
             f"Warning: partial: the averages cover {total.labelled:,} of {total.size:,} questions,"
-            f" {covered} of {covered + absent} tasks, {clusters} of {len(Cluster)} clusters"
+            f" {covered} of {max(covered + absent, scores.taxonomy.tasks or 0)} tasks{in_clusters}"
         )
     return remarks
 
@@ -348,9 +361,7 @@ def _beside_published(console: Console, scores: Scores, published: PublishedTabl
     print_grid(console, title, ("", *_CLUSTER_HEADINGS.values(), "Average"), rows)
 
 
-def _published_row(
-    name: str, shares: Mapping[Cluster, float | None], average: float | None
-) -> tuple[str, ...]:
+def _published_row(name: str, shares: Mapping[str, float | None], average: float | None) -> tuple[str, ...]:
     return (name, *(points(shares.get(cluster)) for cluster in Cluster), points(average))
 
 

@@ -48,7 +48,7 @@ def demand_for(suite: Suite | None, options: Mapping[str, Any]) -> Demand:
     demands = [
         demand_of(make_evaluation(each, suite, profile, "any", "any"))
         for each in settings
-        if suite.size(each.split)
+        if any(task.sizes.get(each.split) for task in suite.tasks)
     ]
     return Demand(max(d.chars for d in demands), max(d.size for d in demands), settings[0].max_tokens)
 
