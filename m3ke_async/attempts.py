@@ -68,7 +68,7 @@ _BLANK_WINDOW, _BLANK_SHARE = 50, 0.2
 _REFUSED_ROW = 5
 
 #: What some providers say of one question, and others of every one.
-_OFTEN_OF_ONE = frozenset({Kind.BAD_PARAMETER, Kind.FORBIDDEN, Kind.WEB_PAGE, Kind.WRONG_ADDRESS})
+_OFTEN_OF_ONE = frozenset({Kind.BAD_PARAMETER, Kind.FORBIDDEN, Kind.WRONG_ADDRESS})
 
 #: Refusals before anything was computed.
 _COST_NOTHING = frozenset({Kind.BAD_PARAMETER, Kind.BAD_REQUEST, Kind.FORBIDDEN, Kind.TOO_LONG})

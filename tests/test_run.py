@@ -362,6 +362,14 @@ async def test_one_question_that_always_gets_a_web_page_does_not_end_the_run(
     assert max(count for mark, count in server.counts.items() if mark != "Q0-7") == 1
 
 
+async def test_a_web_page_between_answers_is_asked_again(server: Server, tmp_path: Path) -> None:
+    page = raw(b"<html>please wait</html>", Content_Type="text/html")
+    server.script = {f"Q0-{row}": [page, right_reply(f"Q0-{row}")] for row in (7, 8, 9)}
+    result = await ask(write_suite(tmp_path / "suite", 1, 20), server.url, tmp_path / "results")
+    assert result.exit_code is ExitCode.COMPLETE
+    assert {server.counts[mark] for mark in server.script} == {2}
+
+
 async def test_refusals_of_every_question_stop_the_run_though_some_were_answered_before(
     server: Server, tmp_path: Path
 ) -> None:
