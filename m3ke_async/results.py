@@ -137,8 +137,7 @@ def write_results(
         with run.answers.open("rb") as lines:
             rows = map(orjson.loads, lines)  # written a moment ago: nothing to check
             write_predictions(run.predictions, evaluation.suite, split, _letters(rows, asks))
-    layout = evaluation.whole.layout
-    if layout.submission and split in layout.hidden:
+    if evaluation.whole.layout.takes_submission(split):
         with run.answers.open("rb") as lines:
             write_submission(run.submission, _letters(map(orjson.loads, lines), asks))
     return scores

@@ -392,10 +392,13 @@ def _announce(evaluation: Evaluation, display: Display) -> None:
     if here < (taxonomy.tasks or 0):
         display.warn(f"{evaluation.whole.path} holds {here} of {taxonomy.title}'s {taxonomy.tasks} subjects")
     if not evaluation.suite.labelled(settings.split):
+        writes = "writes predictions and" if settings.split is Split.TEST else "writes answers.jsonl and"
         display.say(
-            f"the {settings.split} split has no public answers: this run writes predictions and has no "
+            f"the {settings.split} split has no public answers: this run {writes} has no "
             "accuracy; an answer key can be scored later by m3ke score RUN --key FILE"
         )
+    if evaluation.whole.layout.takes_submission(settings.split):
+        display.say(f"submission.json will hold the letters as {taxonomy.title}'s authors take them")
 
 
 @asynccontextmanager

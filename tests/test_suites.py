@@ -19,6 +19,7 @@ from m3ke_async.settings import make_settings
 from m3ke_async.suite import Question, Split, Suite, load_suite
 from m3ke_async.suites.layout import PUBLISHED, load_layout
 from m3ke_async.suites.taxonomy import SuiteName
+from tests.browser import chromium
 from tests.command import m3ke
 from tests.server import in_thread, reply
 from tests.small_suite import ALGEBRA, row, write_split
@@ -489,6 +490,50 @@ def test_a_table_of_ones_own_has_an_accuracy_and_no_categories(tmp_path: Path) -
     for form in ("md", "html", "csv"):
         assert m3ke("report", path, "--format", form).code == 0
     assert m3ke("compare", path, path, "--json").json["pairs"][0]["clusters"] == []
+
+
+def test_the_page_shows_a_suite_by_its_own_categories_and_a_table_without_any(tmp_path: Path) -> None:
+    write(tmp_path, "mine.csv", table(OWN, ("Q0-0 ?", *OPTIONS, "A"), ("Q0-1 ?", *OPTIONS, "A")))
+    paths = []
+    for name, data in (("one", ceval(tmp_path / "data")), ("other", tmp_path / "mine.csv")):
+        (tmp_path / name).mkdir()
+        paths.append(run(tmp_path / name, data, *(("--split", "val") if name == "one" else ())))
+        assert m3ke("report", paths[-1]).code == 0
+    shown: list[str] = []
+    errors: list[str] = []
+    with chromium() as browser:
+        for path, tiles in zip(paths, (2, 1), strict=True):
+            page = browser.new_page(locale="en-GB")
+            page.on("pageerror", lambda problem: errors.append(str(problem)))
+            page.goto((path / "report.html").as_uri())
+            page.wait_for_selector(".tile")
+            assert page.locator(".tile").count() == tiles
+            shown.append(page.inner_text("#report"))
+    assert errors == []
+    assert "C-Eval's Average" in shown[0]
+    assert "mean of the subjects" in shown[0]
+    assert "STEM" in shown[0]
+    assert "C-Eval val, 0-shot" in shown[0]
+    assert "mine.csv dev, 0-shot" in shown[1]
+    assert "Average" not in shown[1]
+    assert not any("M3KE's" in text for text in shown)
+
+
+def test_tasks_can_be_chosen_by_category(tmp_path: Path) -> None:
+    suite = load_suite(ceval(tmp_path))
+    assert [task.name for task in suite.select("*-STEM").tasks] == ["computer_network"]
+    assert [task.name for task in suite.select("法学").tasks] == ["law"]
+
+
+def test_without_answers_there_is_no_accuracy_and_a_key_gives_one(tmp_path: Path) -> None:
+    write(tmp_path, "mine.csv", table(OWN, ("Q0-0 ?", *OPTIONS, ""), ("Q0-1 ?", *OPTIONS, "")))
+    path = run(tmp_path, tmp_path / "mine.csv")
+    out = " ".join((tmp_path / "out").read_text("utf-8").split())
+    assert "No dev question has a known answer, so there is no accuracy" in out
+    write(tmp_path, "key.csv", b"task,id,answer\nmine,0,A\nmine,1,A\n")
+    assert (
+        m3ke("score", path, "--key", tmp_path / "key.csv", "--json").json["scores"]["total"]["correct"] == 1
+    )
 
 
 def test_data_check_says_which_subjects_are_missing(tmp_path: Path) -> None:

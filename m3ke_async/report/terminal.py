@@ -215,6 +215,9 @@ def _remarks_on_labels(scores: Scores) -> list[str]:
     lines = total.asked - total.missing
     if not lines:
         return ["No question has an answer yet, so there is no accuracy"]
+    if not total.labelled and scores.split is not Split.TEST:
+        nothing = f"No {scores.split} question has a known answer, so there is no accuracy"
+        return [f"{nothing}; m3ke score RUN --key FILE"]
     if not total.labelled:
         unlabelled = f"The {scores.split} split has no public answers"
         return [f"{unlabelled}: predictions were written, no accuracy exists; m3ke score RUN --key FILE"]

@@ -68,6 +68,10 @@ class Layout:
         """Of the suite."""
         return self.taxonomy.name
 
+    def takes_submission(self, split: Split) -> bool:
+        """Whether the answers of this split are its authors', who score what is handed in."""
+        return self.submission and split in self.hidden
+
     def stem(self, member: Member) -> str:
         """The name of the task in the name of a file; '' where the file is named otherwise."""
         before, after = self.file.format(subject="/", split=member.split).split("/")

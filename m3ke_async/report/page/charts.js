@@ -110,11 +110,17 @@ function speed(width, timed) {
   ];
 }
 
+// Names of the groups that were asked; a suite without groups is one group without a name.
+function groupNames(groups, tasks, kind) {
+  const names = Object.keys(groups).filter((name) => tasks.some((task) => task[kind] === name));
+  return names.length ? names : [null];
+}
+
 // One tile a task, clusters down and levels across.
 function heat(scores, labelled, choose) {
   const tasks = Object.values(scores.tasks).filter((task) => task.asked);
-  const levels = Object.keys(scores.levels).filter((level) => tasks.some((task) => task.level === level));
-  const clusters = Object.keys(scores.clusters).filter((cluster) => tasks.some((task) => task.cluster === cluster));
+  const levels = groupNames(scores.levels, tasks, "level");
+  const clusters = groupNames(scores.clusters, tasks, "cluster");
   const tile = (task) => {
     const value = share(task, labelled);
     const node = el("button", { type: "button", className: "tile", title: `${task.name} (${count(task.asked)})` },
@@ -128,11 +134,11 @@ function heat(scores, labelled, choose) {
     return node;
   };
   const cell = (cluster, level) =>
-    el("td", { title: named(level) }, el("div", { className: "tiles" },
+    el("td", { title: named(level ?? "") }, el("div", { className: "tiles" },
       ...tasks.filter((task) => task.cluster === cluster && task.level === level).map(tile)));
-  const head = el("tr", {}, el("th", {}), ...levels.map((level) => el("th", {}, named(level))));
+  const head = el("tr", {}, el("th", {}), ...levels.map((level) => el("th", {}, named(level ?? ""))));
   const body = clusters.map((cluster) =>
-    el("tr", {}, el("th", {}, named(cluster)), ...levels.map((level) => cell(cluster, level))));
+    el("tr", {}, el("th", {}, named(cluster ?? "")), ...levels.map((level) => cell(cluster, level))));
   const most = (level) => d3.max(clusters, (cluster) => tasks.filter((task) => task.cluster === cluster && task.level === level).length);
   const weights = levels.map((level) => 1 + Math.sqrt(most(level)));
   const columns = el("colgroup", {}, el("col", { className: "names" }), ...weights.map((weight) => {

@@ -24,9 +24,9 @@ function runTable() {
   const rows = runs.map(({ number, name, model, scores }) => ({ cells: [
     el("bdi", {}, ...foreign(`${number}. ${name}`)), el("bdi", {}, ...foreign(model)), count(scores.total.asked), count(scores.total.outcomes.answered),
     percent(scores.total.accuracy), scores.total.interval === null ? "–" : range(scores.total.interval),
-    percent(scores.averages.over_clusters_pooled.value),
+    percent(averageOf(scores).value),
   ] }));
-  return table([say("runs"), say("model"), say("asked"), say("answered"), say("accuracy"), say("interval"), say("average")], rows);
+  return table([say("runs"), say("model"), say("asked"), say("answered"), say("accuracy"), say("interval"), averageOf(runs[0].scores).name], rows);
 }
 
 // The clusters of every run in one chart, a colour a run.

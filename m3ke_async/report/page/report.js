@@ -8,7 +8,8 @@ let trouble = null;
 let read = [0, 0];
 
 function suite() {
-  return run.is_m3ke ? "M3KE" : run.data.split(/[\\/]/).pop();
+  if (run.is_m3ke) return "M3KE";
+  return scores.suite?.tasks ? scores.suite.title : run.data.split(/[\\/]/).pop();
 }
 
 function header() {
@@ -24,11 +25,13 @@ function headline() {
     .map((outcome) => `${count(ofOutcome(total, outcome))} ${named(outcome)}`).join(", ");
   const all = [fact(say("asked"), count(total.asked), rest)];
   if (labelled) {
-    const pooled = averages.over_clusters_pooled;
-    const means = averages.over_clusters_task_mean;
+    const own = averageOf(scores);
+    const remark = scores.suite
+      ? say(`over_${scores.suite.average ?? "tasks"}`)
+      : `${say("pooled")}; ${say("taskMeans", percent(averages.over_clusters_task_mean.value))}`;
     all.unshift(
       fact(say("accuracy"), percent(total.accuracy), `${say("interval")} ${range(total.interval)}; ${say("wilson", count(total.labelled))}`),
-      fact(say("average"), percent(pooled.value), `${say("pooled")}; ${say("taskMeans", percent(means.value))}`),
+      ...(own.value === null ? [] : [fact(own.name, percent(own.value), remark)]),
       fact(say("bounds"), range(total.bounds), `${say("boundsNote")}; ${say("answeredOnly")} ${percent(total.accuracy_answered)}`),
     );
   } else {
@@ -41,7 +44,7 @@ function remarks() {
   const { total, averages } = scores;
   const lines = [];
   if (total.asked === total.missing) lines.push(say("nothing"));
-  else if (!labelled) lines.push(say("noLabels"));
+  else if (!labelled) lines.push(say(scores.suite ? "noLabelsHere" : "noLabels"));
   if (total.missing + total.outcomes.failed) lines.push(say("incomplete", count(total.outcomes.failed), count(total.missing)));
   if (labelled && averages.over_clusters_pooled.partial) lines.push(say("partial", count(total.labelled), count(total.size)));
   return [...lines.map(warning), ...servers()];
@@ -186,7 +189,7 @@ function draw() {
   const clusters = groupsOf(scores.clusters);
   const levels = groupsOf(scores.levels, namedLevel);
   const total = { ...scores.total, label: say("total") };
-  const tasks = Object.values(scores.tasks).filter((task) => task.asked).map((task) => ({ ...task, label: `${task.subject}, ${namedLevel(task.level)}` }));
+  const tasks = Object.values(scores.tasks).filter((task) => task.asked).map((task) => ({ ...task, label: [task.subject, namedLevel(task.level)].filter(Boolean).join(", ") }));
   const answered = [total, ...clusters].filter((group) => group.outcomes.answered);
   const present = Object.keys(OUTCOMES).filter((outcome) => ofOutcome(total, outcome));
   const sorted = tasks.toSorted((one, other) => share(other, labelled) - share(one, labelled));
@@ -195,10 +198,10 @@ function draw() {
     header(),
     section(say("accuracy"), headline(), ...remarks()),
     ...beside(),
-    section(say("heat"), note(say(labelled ? "heatNote" : "heatAnswered")), heat(scores, labelled, chooseTask)),
+    section(say(levels.length ? "heat" : "heatPlain"), note(say(labelled ? "heatNote" : "heatAnswered")), heat(scores, labelled, chooseTask)),
     section(say(labelled ? "bars" : "answeredBars"),
       el("div", { className: "columns" }, ...later(
-        () => bars(half, [total, ...clusters], labelled, margin), () => bars(half, levels, labelled, margin))),
+        () => bars(half, [total, ...clusters], labelled, margin), ...(levels.length ? [() => bars(half, levels, labelled, margin)] : []))),
       ...(labelled ? [note(say("chance"))] : []),
       opened(say("allTasks"), () => bars(width, sorted, labelled, Math.min(300, width / 2)))),
     section(say("letters"), ...letterNotes(), ...(answered.length ? later(() => letters(width, answered)) : [note("–")])),

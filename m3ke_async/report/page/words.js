@@ -9,7 +9,14 @@ const WORDS = {
   nothing: ["No question has an answer yet.", "还没有任何题目有回答。"],
   interval: ["95 % interval", "95 % 区间"],
   wilson: ["Wilson, over {0} labelled questions", "Wilson 区间，{0} 道有答案的题"],
+  noLabelsHere: [
+    "None of these questions has a known right letter; m3ke score RUN --key FILE scores them.",
+    "这些题目都没有已知的正确答案；可用 m3ke score RUN --key FILE 评分。",
+  ],
   average: ["M3KE's Average", "M3KE 平均分"],
+  suiteAverage: ["{0}'s Average", "{0} 平均分"],
+  over_tasks: ["mean of the subjects", "各科目的平均"],
+  over_questions: ["mean of the questions", "各题的平均"],
   pooled: ["mean of the clusters, questions pooled", "各大类的平均，类内按题合并"],
   taskMeans: ["means of tasks: {0}", "类内按任务平均：{0}"],
   bounds: ["Bounds", "上下界"],
@@ -40,6 +47,7 @@ const WORDS = {
   thisRunPartial: ["this run, partial", "本次运行（部分）"],
   mean: ["Average", "平均"],
   heat: ["Tasks by cluster and level", "按大类与学段的任务"],
+  heatPlain: ["Tasks", "任务"],
   heatNote: [
     "Each tile is a task: accuracy in %. Click one to see its questions.",
     "每格为一个任务：准确率（%）。点击可查看其题目。",
@@ -158,6 +166,9 @@ const WORDS = {
   "Arts & Humanities": ["Arts & Humanities", "人文艺术"],
   "Social Sciences": ["Social Sciences", "社会科学"],
   "Natural Sciences": ["Natural Sciences", "自然科学"],
+  STEM: ["STEM", "理工"],
+  Humanities: ["Humanities", "人文"],
+  "Social Science": ["Social Science", "社会科学"],
   "Primary school": ["Primary school", "小学"],
   "Junior high school": ["Junior high school", "初中"],
   "High school": ["High school", "高中"],
@@ -180,7 +191,15 @@ function named(name) {
 
 // A cluster and a level are both called Other.
 function namedLevel(name) {
+  if (name === null) return "";
   return name === "Other" ? say("otherLevel") : named(name);
+}
+
+// What the authors of a suite call its average; scores of M3KE name no suite.
+function averageOf({ suite, averages }) {
+  if (!suite) return { name: say("average"), value: averages.over_clusters_pooled.value };
+  if (suite.average === null) return { name: say("mean"), value: null };
+  return { name: say("suiteAverage", suite.title), value: averages[`over_${suite.average}`].value };
 }
 
 // As Python writes them: a tie at the second decimal goes to the even digit.
