@@ -168,6 +168,7 @@ _RUN_OPTIONS = (
         "--tasks", multiple=True, type=_TEXT, metavar="GLOBS", help="Only these tasks, such as 'Math*,*Law*'."
     ),
     click.option("--limit", type=int, metavar="N", help="Questions per task, from its start."),
+    click.option("--shard", metavar="I/N", help="Only the I-th of N parts of these; see m3ke merge."),
     click.option(
         "--skip-overlap", is_flag=True, default=None, help="Leave out questions that are in both splits."
     ),
@@ -430,6 +431,37 @@ def explain(
             _print_json(explain_json(evaluation, find, task, question_id))
         else:
             _print_lines(explain_question(evaluation, find, task, question_id))
+
+
+@cli.command(context_settings=_CONTEXT)
+@click.argument("run_paths", metavar="RUN...", nargs=-1, required=True)
+@click.option("--data", metavar="PATH", help="Where the suite lies now.")
+@click.option(
+    "--results",
+    default="results",
+    show_default=True,
+    metavar="DIR",
+    help="Where the whole run goes, and RUNs' names are looked up.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def merge(run_paths: tuple[str, ...], data: str | None, results: str, *, as_json: bool) -> int:
+    """Put RUNs that asked shards of the same together into the undivided run.
+
+    What is missing then is asked by the command without --shard.
+    """
+    from m3ke_async.merge import merge as merge_runs
+    from m3ke_async.places import user_path
+    from m3ke_async.request import Outcome
+    from m3ke_async.rundir import find_run
+
+    runs = [find_run(run, results) for run in run_paths]
+    result = merge_runs(runs, user_path(results), data=data, warn=_fail)
+    _print_result(result, as_json=as_json)
+    if result.exit_code is ExitCode.INCOMPLETE:
+        total = result.scores.total
+        left = total.outcomes[Outcome.FAILED] + total.missing
+        _fail(f"incomplete: {left:,} without a reply; m3ke run without --shard asks them")
+    return int(result.exit_code)
 
 
 @cli.command(context_settings=_CONTEXT)

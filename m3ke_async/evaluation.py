@@ -165,10 +165,8 @@ class Evaluation:
     @property
     def total(self) -> int:
         """What is to be asked: questions, times the asks of each."""
-        split, limit = self.settings.split, self.settings.limit
-        sizes = (task.sizes.get(split, 0) for task in self.suite.tasks)
-        questions = sum(size if limit is None else min(size, limit) for size in sizes)
-        return len(self.variants) * (questions - sum(map(len, self.left_out.values())))
+        left_out = sum(map(len, self.left_out.values()))
+        return len(self.variants) * (_questions(self.settings, self.suite) - left_out)
 
     def items(self, task: Task) -> Iterator[Item]:
         """The questions of a task in file order, each with its requests; built as they are taken."""
@@ -185,7 +183,7 @@ class Evaluation:
         )
         wanted_with = [self.wanted((), examples=examples) for examples in (False, True)]
         variants, left_out = self.variants, self.left_out.get(task.name, frozenset())
-        within = islice(task.questions(settings.split), settings.limit)
+        within = settings.shard.of(task.name, islice(task.questions(settings.split), settings.limit))
         for question in (question for question in within if question.id not in left_out):
             for rotation, sample in variants:
                 shown = rotated(question, rotation or 0)
@@ -213,6 +211,7 @@ class Evaluation:
             "max_tokens": settings.max_tokens,
             # What came later stands here only where it is used, so that older runs keep their names.
             **({} if self.protocol is CHAT else {"protocol": self.protocol.name}),
+            **({} if settings.shard.is_whole else {"shard": str(settings.shard)}),
             **({"skip_overlap": True} if settings.skip_overlap else {}),
             **({} if settings.answer is AnswerMode.TEXT else {"answer": settings.answer.value}),
             **({"thinking": self.thinking} if settings.thinking is not ThinkingMode.DEFAULT else {}),
@@ -238,6 +237,8 @@ def make_evaluation(
     selected = suite.select(settings.tasks) if settings.tasks else suite
     if not selected.size(settings.split):
         raise UsageError(f"the {settings.split} split of {suite.path} holds no questions")
+    if not _questions(settings, selected):
+        raise UsageError(f"--shard {settings.shard} holds no question: there are fewer than shards")
     bare = [task.name for task in selected.tasks if not task.labelled.get(Split.DEV)]
     if settings.shots and bare:
         raise UsageError(
@@ -248,7 +249,18 @@ def make_evaluation(
     settings = replace(settings, suite=suite.layout.name.value, template=wording)
     template, refuses = load_template(wording), profile.parameters.refuses
     changes = refused_by_file(refuses)
-    left_out = overlapping(selected, suite, settings.split, settings.limit) if settings.skip_overlap else {}
+    left_out = (
+        overlapping(selected, suite, settings.split, settings.limit, settings.shard)
+        if settings.skip_overlap
+        else {}
+    )
     evaluation = Evaluation(settings, suite, selected, profile, model, address, template, changes, left_out)
     evaluation.wanted((), examples=False)  # what cannot be asked for is known before anything is sent
     return evaluation
+
+
+def _questions(settings: RunSettings, suite: Suite) -> int:
+    """How many questions are within the limit and the shard."""
+    sizes = ((task.name, task.sizes.get(settings.split, 0)) for task in suite.tasks)
+    limit = settings.limit
+    return sum(settings.shard.size(name, size if limit is None else min(size, limit)) for name, size in sizes)

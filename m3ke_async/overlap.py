@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from m3ke_async.shard import WHOLE, Shard
 from m3ke_async.text import normalised
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def overlapping(
-    asked: Suite, whole: Suite, split: Split, limit: int | None
+    asked: Suite, whole: Suite, split: Split, limit: int | None, shard: Shard = WHOLE
 ) -> dict[str, frozenset[int | str]]:
     """Ids, by task, of the questions whose text stands in another split as well.
 
@@ -23,6 +24,7 @@ def overlapping(
         whole: the suite; all of its tasks' other splits are compared.
         split: of the questions.
         limit: questions of each task that are looked at, from its start; None is all.
+        shard: which of these are looked at.
     """
     known = {
         normalised(question.question)
@@ -34,7 +36,7 @@ def overlapping(
     return {
         task.name: frozenset(
             question.id
-            for question in islice(task.questions(split), limit)
+            for question in shard.of(task.name, islice(task.questions(split), limit))
             if normalised(question.question) in known
         )
         for task in asked.tasks

@@ -129,6 +129,7 @@ def write_results(
             taxonomy=evaluation.whole.layout.taxonomy,
             rotate=evaluation.settings.rotate,
             samples=evaluation.settings.samples,
+            shard=evaluation.settings.shard,
             left_out=evaluation.left_out,
         )
     scores = replace(scores, diagnostics=diagnosis.found())

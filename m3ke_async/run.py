@@ -314,7 +314,7 @@ def run_directory(evaluation: Evaluation) -> RunDir:
     """
     settings = evaluation.settings
     name = (
-        checked_name(settings.name)
+        checked_name(settings.name + settings.shard.suffix)
         if settings.name is not None
         else run_name(
             evaluation.identity(),
@@ -322,6 +322,7 @@ def run_directory(evaluation: Evaluation) -> RunDir:
             model=evaluation.model,
             split=settings.split,
             shots=settings.shots,
+            shard=settings.shard,
         )
     )
     return RunDir(user_path(settings.results) / name)
@@ -465,6 +466,7 @@ def _record(
                 "dropped_shots": tally.dropped_shots,
             },
             "ledger": (session.before + tally.ledger + Ledger(seconds=seconds)).to_json(),
+            "merged": session.earlier.get("merged", {}) if session.earlier else {},
             "fresh_since": session.since if evaluation.settings.fresh else None,
             "hashes": hashes,
             "written_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -27,6 +27,7 @@ from m3ke_async.files import write_json
 from m3ke_async.places import spare_store
 from m3ke_async.profile import Constraint, ProtocolName, TokenParameter
 from m3ke_async.request import dump_json
+from m3ke_async.shard import WHOLE, Shard
 from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.tally import Ledger
 from m3ke_async.text import one_line
@@ -261,11 +262,19 @@ def find_run(run: str, results: str) -> RunDir:
     )
 
 
-def run_name(identity: Mapping[str, Any], *, provider: str, model: str, split: str, shots: int) -> str:
+def run_name(
+    identity: Mapping[str, Any],
+    *,
+    provider: str,
+    model: str,
+    split: str,
+    shots: int,
+    shard: Shard = WHOLE,
+) -> str:
     """A readable folder name that is safe on every file system and differs for every identity."""
     digest = blake2b(dump_json(dict(identity), sort=True), digest_size=4).hexdigest()
     slug = _UNSAFE.sub("-", f"{provider}-{model}".lower()).strip("-.")[:60].rstrip("-.")
-    return f"{slug}-{split}-{shots}shot-{digest}"
+    return f"{slug}-{split}-{shots}shot-{digest}{shard.suffix}"
 
 
 def checked_name(name: str) -> str:

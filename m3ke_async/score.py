@@ -13,6 +13,7 @@ from m3ke_async.errors import DataError
 from m3ke_async.repeats import RepeatCounts, Repeats, asks_of, majority
 from m3ke_async.request import Outcome
 from m3ke_async.rotation import ROTATIONS
+from m3ke_async.shard import WHOLE, Shard
 from m3ke_async.statistics import Averages, GroupScore, TaskScore, averages, pool
 from m3ke_async.suite import LETTERS, Split
 from m3ke_async.suites.taxonomy import M3KE, Taxonomy
@@ -184,6 +185,7 @@ def score(
     taxonomy: Taxonomy = M3KE,
     rotate: bool = False,
     samples: int = 1,
+    shard: Shard = WHOLE,
     left_out: Mapping[str, Collection[object]] | None = None,
 ) -> Scores:
     """Count the answers, in any order, each question once.
@@ -200,7 +202,8 @@ def score(
         taxonomy: of the suite.
         rotate: whether each question is asked in the four orders of its options.
         samples: how often each of these is asked.
-        left_out: questions within the limit that are not asked, by task.
+        shard: which of the questions within the limit are asked.
+        left_out: of these, questions that are not asked, by task.
 
     Raises:
         DataError: where an answer belongs to another task or split, or where a task has more answers than
@@ -228,7 +231,7 @@ def score(
     scored = []
     for task in present:
         size = task.sizes[split]
-        wanted = size if limit is None else min(size, limit)
+        wanted = shard.size(task.name, size if limit is None else min(size, limit))
         wanted -= len((left_out or {}).get(task.name, ()))
         chosen = wanted if selected is None or task.name in selected else 0
         scored.append(_task_score(task, split, chosen, cells[task.name]))

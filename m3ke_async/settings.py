@@ -20,6 +20,7 @@ from m3ke_async.manner import AnswerMode, ThinkingMode
 from m3ke_async.nearest import nearest
 from m3ke_async.prompt import FewShot, template_names
 from m3ke_async.scrub import is_variable
+from m3ke_async.shard import WHOLE, Shard
 from m3ke_async.suite import AUTO, Split
 from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.tally import Budget, Price
@@ -54,6 +55,7 @@ class RunOptions(TypedDict, total=False):
     shots: int
     tasks: str | Sequence[str]
     limit: int
+    shard: str
     template: str
     fewshot: str
     system: str
@@ -107,6 +109,7 @@ class RunSettings:
         shots: examples before each question, 0 to 5.
         tasks: globs of task names; all where none is given.
         limit: questions per task, from its start; all where none is given.
+        shard: which part of these questions; all by default.
         template: name of a prompt template, or path of a TOML file; the suite's own where none is given.
         fewshot: examples inside one message, or as turns of a chat.
         system: text of a system message; none is sent by default.
@@ -145,6 +148,7 @@ class RunSettings:
     shots: int = 0
     tasks: tuple[str, ...] = ()
     limit: int | None = None
+    shard: Shard = WHOLE
     template: str | None = None
     fewshot: FewShot = FewShot.MESSAGE
     system: str | None = None
@@ -188,6 +192,7 @@ class RunSettings:
         """As it stands in run.json and is printed; no key is ever in it."""
         table = {field.name: getattr(self, field.name) for field in fields(self)}
         table["base_url"] = tuple(parse_address(url).public for url in self.base_url)
+        table["shard"] = None if self.shard.is_whole else str(self.shard)
         if self.price is not None:
             table["price"] = f"{self.price.prompt},{self.price.completion}"
         table["concurrency"] = "auto" if self.concurrency is None else self.concurrency
@@ -363,6 +368,13 @@ def _price(option: str, value: object) -> Price:
     return Price(prompt, completion)
 
 
+def _shard(option: str, value: object) -> Shard:
+    shard = value if isinstance(value, Shard) else Shard.parse(value) if isinstance(value, str) else None
+    if shard is None:
+        raise _bad(option, "i/n with i from 1 to n, such as 1/4", value)
+    return shard
+
+
 _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "base_url": _addresses,
     "protocol": _word([*PROTOCOLS]),
@@ -375,6 +387,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "shots": _integer(0, 5),
     "tasks": _texts,
     "limit": _integer(1),
+    "shard": _shard,
     "template": _template,
     "fewshot": _one_of(FewShot),
     "system": _text,

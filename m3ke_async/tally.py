@@ -134,6 +134,11 @@ class Ledger:
             **{name: getattr(self, name) + getattr(other, name) for name in Ledger.__dataclass_fields__}
         )
 
+    def __sub__(self, other: Ledger) -> Ledger:
+        return Ledger(
+            **{name: getattr(self, name) - getattr(other, name) for name in Ledger.__dataclass_fields__}
+        )
+
 
 @dataclass(slots=True)
 class Tally:

@@ -9,6 +9,7 @@ import pytest
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.prompt import FewShot
 from m3ke_async.settings import RunOptions, RunSettings, make_settings, read_config
+from m3ke_async.shard import Shard
 from m3ke_async.suite import Split
 from m3ke_async.tally import Budget, Price
 
@@ -75,6 +76,7 @@ def test_every_option_is_taken_as_given() -> None:
         "shots": 5,
         "tasks": ("Math*", "*Law*"),
         "limit": 3,
+        "shard": "2/3",
         "template": "m3ke-en/1",
         "fewshot": "turns",
         "system": "只答字母\n谢谢",
@@ -112,8 +114,9 @@ def test_every_option_is_taken_as_given() -> None:
         FewShot.TURNS,
         Price(0.15, 0.6),
     )
+    assert settings.shard == Shard(2, 3)
     assert settings.budget == Budget(10, 1000, 2.0, 60.0)
-    plain = {name: value for name, value in given.items() if name not in {"base_url", "price"}}
+    plain = {name: value for name, value in given.items() if name not in {"base_url", "price", "shard"}}
     assert {name: getattr(settings, name) for name in plain} == plain
 
 
