@@ -166,8 +166,10 @@ def find_suite(data: str | None, name: str = AUTO) -> Suite:
     """The suite that `--data` and `--suite` mean.
 
     Raises:
-        UsageError: none was given and none was fetched.
+        UsageError: none was given and none was fetched, or the one that is named is not M3KE.
     """
+    if data is None and name not in (AUTO, SuiteName.M3KE):
+        raise UsageError(f"--suite {name} needs --data PATH: m3ke data fetch gets M3KE alone")
     path = data if data is not None else default_suite_path()
     if path is None:
         raise UsageError(

@@ -23,6 +23,7 @@ from tests.browser import chromium
 from tests.command import m3ke
 from tests.server import in_thread, reply
 from tests.small_suite import ALGEBRA, row, write_split
+from tests.test_schemas import faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -124,6 +125,14 @@ def test_names_that_fit_two_suites_need_the_users_word(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"may be ceval or mmlu, .*; give --suite"):
         load_suite(folder)
     assert load_suite(folder, "mmlu").tasks[0].subject == "college physics"
+
+
+def test_a_suite_that_is_not_fetched_needs_its_data() -> None:
+    ran = m3ke("run", "custom/m", "--base-url", "http://127.0.0.1:9/v1", "--suite", "mmlu")
+    assert (ran.code, ran.err) == (
+        2,
+        "m3ke: --suite mmlu needs --data PATH: m3ke data fetch gets M3KE alone\n",
+    )
 
 
 def test_an_unknown_suite_names_the_known_ones(tmp_path: Path) -> None:
@@ -440,6 +449,8 @@ def test_the_validation_split_gives_a_labelled_number_by_the_suites_own_categori
         "Humanities": 0.5,
     }
     assert scores.levels == {}
+    assert faults("scores", orjson.loads((path / "scores.json").read_bytes())) == []
+    assert faults("answers", orjson.loads((path / "answers.jsonl").read_bytes().splitlines()[0])) == []
     assert scores.averages.over_tasks.value == 0.5
     assert scores.averages.over_tasks.partial  # two subjects of 52
     assert scores.averages.over_clusters_pooled.absent == ("Social Science", "Other")
@@ -487,6 +498,7 @@ def test_a_table_of_ones_own_has_an_accuracy_and_no_categories(tmp_path: Path) -
     path = run(tmp_path, tmp_path / "mine.csv")
     scores = Scores.from_json(orjson.loads((path / "scores.json").read_bytes()))
     assert (scores.total.accuracy, scores.clusters, scores.levels) == (0.5, {}, {})
+    assert faults("scores", orjson.loads((path / "scores.json").read_bytes())) == []
     for form in ("md", "html", "csv"):
         assert m3ke("report", path, "--format", form).code == 0
     assert m3ke("compare", path, path, "--json").json["pairs"][0]["clusters"] == []
