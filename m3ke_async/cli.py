@@ -730,7 +730,7 @@ def _batch_settings(
             f"{directory.path} is a run that has begun, and --{more[0].replace('_', '-')} is no option of "
             "going on with it: leave it out, or give provider/model"
         )
-    return settings_again(directory, {**given, "batch": batch})
+    return settings_again(directory, {**given, "batch": batch, "then": given.get("then")})
 
 
 #: Options that may change from one command of a run to the next.
@@ -748,8 +748,12 @@ def _run_batch(steps: str, settings: RunSettings, *, quiet: bool, as_json: bool)
     asking = partial(ask_in_batches, steps=Steps(steps))
     display = make_display(quiet=quiet)
     result = run_loop(run_evaluation(settings, display=display, signals=True, asking=asking))
-    if steps == "collect" or as_json:
+    if steps == "collect":
         return _show(result, settings, as_json=as_json)
+    if as_json:
+        from m3ke_async.batch.status import parts_on_disk
+
+        _print_json([one.to_json() for one in parts_on_disk(result.path)])
     if result.stopped is not None:
         raise result.stopped
     return ExitCode.COMPLETE

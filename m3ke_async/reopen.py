@@ -104,6 +104,13 @@ def _settings(
         raise DataError(f"{error}; run the same command again", file=directory.run_json) from None
 
 
+#: Options that were meant for one command, and not for those that go on with its run.
+_OF_A_COMMAND = (
+    *("retry_failed", "retry_filtered"),
+    *("max_cost", "max_requests", "max_tokens_total", "max_time"),
+)
+
+
 def settings_again(directory: RunDir, changes: Mapping[str, Any]) -> RunSettings:
     """The settings of a run on disk for another command that goes on with it, in the folder where it lies.
 
@@ -116,7 +123,10 @@ def settings_again(directory: RunDir, changes: Mapping[str, Any]) -> RunSettings
     """
     record = read_record(directory)
     place = {"results": str(directory.path.parent), "name": directory.path.name, "data": record["data"]}
-    return _settings(directory, record, {**place, **changes})
+    dropped = dict.fromkeys(_OF_A_COMMAND)
+    if record["state"] == "complete":
+        dropped["fresh"] = None  # it was asked afresh
+    return _settings(directory, record, {**dropped, **place, **changes})
 
 
 def read_run(run: str | Path, results: str | Path = "results") -> RunResult:

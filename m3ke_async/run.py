@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import orjson
 
 from m3ke_async import __version__
-from m3ke_async.batch.state import Batches
+from m3ke_async.batch.state import Batches, under_way
 from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import (
     ExitCode,
@@ -227,10 +227,9 @@ async def run(
     tally = Tally(total=evaluation.total)
     with directory.claim(), open_store(directory, display.warn) as store:
         earlier = directory.read()  # once more: the process that had the claim may just have ended
-        if asking is ask:
-            _refuse_open_batches(directory)
+        elsewhere = _in_batches(directory, display) if asking is ask else frozenset()
         since = _since(settings, earlier)
-        session = Session(directory, evaluation, target, display, tally, earlier, since)
+        session = Session(directory, evaluation, target, display, tally, earlier, since, elsewhere)
         _record(session, "running")
         stopped: M3keError | None = None
         try:
@@ -267,14 +266,24 @@ def _asking(settings: RunSettings) -> Asking:
     return ask_in_batches
 
 
-def _refuse_open_batches(directory: RunDir) -> None:
-    """Refuse to ask what is in a batch already, and would be paid twice."""
+def _in_batches(directory: RunDir, display: Display) -> frozenset[bytes]:
+    """What batches of other runs may still answer: to ask it as well would be to pay it twice.
+
+    Raises:
+        UsageError: there are such batches of this run.
+    """
     questions = sum(part.requests for part in Batches.read(directory).open)
     if questions:
         raise UsageError(
             f"{questions:,} questions of this run are in batches that are under way: take their replies by "
             f"m3ke batch collect {directory.path}, or m3ke batch cancel {directory.path} first"
         )
+    elsewhere = frozenset(under_way(directory.path.parent))
+    if elsewhere:
+        display.say(
+            f"{len(elsewhere):,} requests are in batches of other runs under way, and are left to them"
+        )
+    return elsewhere
 
 
 def _write(session: Session, store: ReplyStore, stopped: M3keError | None) -> Scores:

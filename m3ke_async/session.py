@@ -21,7 +21,7 @@ from m3ke_async.tally import Ledger, Tally
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
     from m3ke_async.backlog import Ask
     from m3ke_async.endpoint import Endpoint
@@ -54,6 +54,7 @@ class Session:
         tally: counts of this command.
         earlier: run.json as the command before left it; None for the first.
         since: Unix time in seconds; with `--fresh`, older replies do not count.
+        elsewhere: keys of requests that are in batches under way, and are left to them.
         thinks: whether thoughts came that were switched off.
     """
 
@@ -64,6 +65,7 @@ class Session:
     tally: Tally
     earlier: Mapping[str, Any] | None
     since: float
+    elsewhere: Container[bytes] = frozenset()
     thinks: bool = False
 
     def refusal(self, kind: Kind, sent: bytes, body: bytes) -> StartOverError | None:
@@ -181,7 +183,7 @@ class _Asking:
         """Ask the questions of the run."""
         session = self.session
         evaluation, tally = session.evaluation, session.tally
-        asks = (owed(evaluation, task, self.store, tally, session.since) for task in evaluation.suite.tasks)
+        asks = (owed(session, task, self.store, tally) for task in evaluation.suite.tasks)
         lead = evaluation.settings.shots > 0
         told = self._with_thoughts if evaluation.settings.thinking is ThinkingMode.OFF else self.recent.add
         await self._run(asks, self.endpoints, self.settings, tally, told, lead=lead)
@@ -261,9 +263,7 @@ def _owes(session: Session, store: ReplyStore, tally: Tally) -> bool:
     """Whether any question is to be asked; where none is, all are counted."""
     evaluation = session.evaluation
     return any(
-        ask is not None
-        for task in evaluation.suite.tasks
-        for ask in owed(evaluation, task, store, tally, session.since)
+        ask is not None for task in evaluation.suite.tasks for ask in owed(session, task, store, tally)
     )
 
 
@@ -272,12 +272,11 @@ async def _stop_with(server: Server, engine: Engine) -> None:
     engine.stop(await server.ended())
 
 
-def owed(
-    evaluation: Evaluation, task: Task, store: ReplyStore, tally: Tally, since: float
-) -> Iterator[Ask | None]:
+def owed(session: Session, task: Task, store: ReplyStore, tally: Tally) -> Iterator[Ask | None]:
     """The questions of a task that have no reply yet; None now and then, where others may run."""
     from m3ke_async.backlog import Ask
 
+    evaluation, since = session.evaluation, session.since
     settings = evaluation.settings
     passed = 0
     for item in evaluation.items(task):
@@ -289,7 +288,9 @@ def owed(
         )
         if reply is not None and not again:
             tally.stored += 1
-        elif settings.retry_failed and store.get_failure(request.key) is None:
+        elif request.key in session.elsewhere or (
+            settings.retry_failed and store.get_failure(request.key) is None
+        ):
             tally.total -= 1
         else:
             yield Ask(request, item.shown)

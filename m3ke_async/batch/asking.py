@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from m3ke_async.adaptation import StartOverError
-from m3ke_async.batch.client import BatchClient, batch_api
-from m3ke_async.batch.collect import Collector
+from m3ke_async.batch.client import BatchClient, batch_address, batch_api
+from m3ke_async.batch.collect import MAX_LINE, Collector
 from m3ke_async.batch.state import Batches, Part, Stage, under_way
 from m3ke_async.batch.write import Limit, write_parts
 from m3ke_async.errors import IncompleteError, UsageError
@@ -116,20 +116,20 @@ def check_answers(session: Session) -> None:
         )
 
 
-def owed_requests(session: Session, store: ReplyStore, skip: set[bytes]) -> Iterator[ChatRequest]:
-    """What is owed, each request once; the keys of what is yielded are added to `skip`."""
-    evaluation = session.evaluation
-    for task in evaluation.suite.tasks:
-        for one in owed(evaluation, task, store, session.tally, session.since):
-            if one is not None and one.request.key not in skip:
-                skip.add(one.request.key)
+def owed_requests(session: Session, store: ReplyStore) -> Iterator[ChatRequest]:
+    """What is owed, each request once, counted from the start."""
+    tally, seen = session.tally, set()
+    tally.start_over(session.evaluation.total)
+    for task in session.evaluation.suite.tasks:
+        for one in owed(session, task, store, tally):
+            if one is not None and one.request.key not in seen:
+                seen.add(one.request.key)
                 yield one.request
 
 
 def count_stored(session: Session, store: ReplyStore) -> None:
     """Count what has a reply already."""
-    session.tally.start_over(session.evaluation.total)
-    for _ in owed_requests(session, store, set()):
+    for _ in owed_requests(session, store):
         pass
 
 
@@ -140,10 +140,7 @@ class _Work:
         self._session, self._store, self._batches, self._price = session, store, batches, price
         self._settings = session.evaluation.settings
         target = session.target
-        self._address = next(
-            (one for one in target.addresses if one.public == session.evaluation.address),
-            target.addresses[0],
-        )
+        self._address = batch_address(target, session.evaluation.address)
         self._api = batch_api(target)
         self._said: dict[str, object] = {}
         self.client = BatchClient(target, self._address, self._settings)
@@ -155,15 +152,14 @@ class _Work:
         session, display = self._session, self._session.display
         await self._carry_on()
         self._batches.drop_unsent()
-        skip = set(under_way(session.directory.path.parent))
-        elsewhere = len(skip)
+        session.elsewhere = elsewhere = frozenset(under_way(session.directory.path.parent))
         limit = Limit(self._settings, self._price)
-        session.tally.start_over(session.evaluation.total)
-        requests = owed_requests(session, self._store, skip)
+        requests = owed_requests(session, self._store)
         within = (request for request in requests if limit.reached is None and limit.allows(request))
-        parts = list(write_parts(within, self._batches, self._api, self._address.public))
+        again = self._settings.fresh or self._settings.retry_filtered
+        parts = list(write_parts(within, self._batches, self._api, self._address.public, replace=again))
         if elsewhere:
-            display.say(f"{elsewhere:,} requests are in batches that are under way already")
+            display.say(f"{len(elsewhere):,} requests are in batches under way, and are left to them")
         if limit.reached is not None:
             display.say(f"not everything is submitted now: {limit.reached}; submit again for the rest")
         for part in parts:
@@ -284,7 +280,7 @@ class _Work:
             store=self._store,
             target=session.target,
             known=known,
-            replace=self._settings.fresh or self._settings.retry_filtered,
+            replace=part.replace,
             # The provider's clock may be wrong, and a reply of the future would never be an old one.
             received_at=min(time.time(), max(part.submitted_at, batch.ended_at or time.time())),
             warn=session.display.warn,
@@ -360,11 +356,9 @@ class _Work:
 
 async def take_lines(collector: Collector, path: Path) -> None:
     """Take the lines of a file of results."""
-    from m3ke_async.wire.transport import MAX_BODY
-
     with path.open("rb") as file:
         # A line without an end is cut into pieces, none of which is a line.
-        for number, raw in enumerate(iter(partial(file.readline, MAX_BODY), b"")):
+        for number, raw in enumerate(iter(partial(file.readline, MAX_LINE), b"")):
             collector.take(raw)
             if number % _PASS == 0:
                 await asyncio.sleep(0)

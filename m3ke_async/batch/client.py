@@ -70,6 +70,11 @@ def batch_api(target: Target) -> BatchApi:
     return profile.batch
 
 
+def batch_address(target: Target, public: str) -> Address:
+    """The address with this public form, else the first."""
+    return next((one for one in target.addresses if one.public == public), target.addresses[0])
+
+
 class BatchClient:
     """Files and batches at one address.
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from m3ke_async.store import ReplyStore
     from m3ke_async.target import Target
 
+#: A line of this many bytes is no reply to a question.
+MAX_LINE = 4 * 1024 * 1024
+
 #: The kind of failure of a request that its batch never sent.
 NOT_ASKED = "batch_ended"
 
@@ -78,7 +81,7 @@ class Collector:
         """
         if not raw.strip():
             return
-        line = read_result(raw)
+        line = read_result(raw) if len(raw) < MAX_LINE else None
         if line is None:
             self.malformed += 1
             return

@@ -38,11 +38,10 @@ async def write_requests(
     check_answers(session)
     if session.target.protocol.name != "chat":
         raise UsageError("vllm run-batch takes chat requests alone: leave out --protocol")
-    session.tally.start_over(session.evaluation.total)
     count = 0
     try:
         with whole_file(file) as lines:
-            for request in owed_requests(session, store, set()):
+            for request in owed_requests(session, store):
                 lines.write(request_line(request, _URL))
                 count += 1
     except OSError as error:

@@ -55,6 +55,7 @@ class Part:
         name: of the file, here and at the provider, without its ending.
         requests: lines of the file.
         address: of the provider, without any key.
+        replace: whether its replies take the place of earlier ones.
         stage: how far it is.
         file_id, batch_id: the provider's names, once they are known.
         dead: batches of this file that the provider did not begin.
@@ -67,6 +68,7 @@ class Part:
     name: str
     requests: int
     address: str
+    replace: bool = False
     stage: Stage = Stage.WRITTEN
     file_id: str | None = None
     batch_id: str | None = None
@@ -97,6 +99,7 @@ class Part:
             not all(isinstance(text, str) for text in texts)
             or not all(text is None or isinstance(text, str) for text in ids)
             or not all(isinstance(number, int | float) for number in numbers)
+            or not isinstance(part.replace, bool)
             or not _NAME.fullmatch(part.name)  # it becomes a path
         ):
             raise ValueError("a field is of another kind")

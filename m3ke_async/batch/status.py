@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from m3ke_async.batch.client import BatchClient
+from m3ke_async.batch.client import BatchClient, batch_address
 from m3ke_async.batch.state import Batches, Stage
 from m3ke_async.progress import Silent, duration
 from m3ke_async.reopen import settings_again
+from m3ke_async.rundir import RunDir
 from m3ke_async.target import find_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from m3ke_async.batch.remote import RemoteBatch
     from m3ke_async.batch.state import Part
-    from m3ke_async.rundir import RunDir
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +69,24 @@ async def batch_status(run: RunDir, environ: Mapping[str, str] = os.environ) -> 
         UsageError: there is no such run, or no key.
         StoppedError, IncompleteError: the provider does not answer.
     """
-    parts = list(Batches.read(run).parts.values())
-    if not any(part.stage is Stage.SUBMITTED for part in parts):
-        return [PartStatus(part, None) for part in parts]
+    found = parts_on_disk(run.path)
+    if not any(one.part.stage is Stage.SUBMITTED for one in found):
+        return found
     settings = settings_again(run, {"batch": True})
     target = find_target(settings, Silent(), environ)
-    found = []
-    async with BatchClient(target, target.addresses[0], settings) as client:
-        for part in parts:
-            asked = part.stage is Stage.SUBMITTED and part.batch_id is not None
-            found.append(PartStatus(part, await client.retrieve(part.batch_id or "") if asked else None))
-    return found
+    async with BatchClient(target, batch_address(target, found[-1].part.address), settings) as client:
+        return [
+            replace(one, batch=await client.retrieve(one.part.batch_id or ""))
+            if one.part.stage is Stage.SUBMITTED
+            else one
+            for one in found
+        ]
+
+
+def parts_on_disk(run: Path) -> list[PartStatus]:
+    """The parts of a run, as its batch.json says.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    return [PartStatus(part, None) for part in Batches.read(RunDir(run)).parts.values()]

@@ -71,7 +71,7 @@ class Limit:
 
 
 def write_parts(
-    requests: Iterable[ChatRequest], batches: Batches, api: BatchApi, address: str
+    requests: Iterable[ChatRequest], batches: Batches, api: BatchApi, address: str, *, replace: bool = False
 ) -> Iterator[Part]:
     """Write requests into files, each named in batch.json once it is whole.
 
@@ -80,6 +80,7 @@ def write_parts(
         batches: the run's.
         api: the provider's limits.
         address: of the provider, without any key.
+        replace: whether the replies take the place of earlier ones.
     """
     url, filling = api.url or "/v1/chat/completions", Filling(api)
     lines = ((request_line(request, url)) for request in requests)
@@ -88,7 +89,7 @@ def write_parts(
         filling.add(len(line))
         (batches.run.path / FOLDER_NAME).mkdir(parents=True, exist_ok=True)
     while line is not None:
-        part = Part(f"m3ke-{token_hex(8)}", 0, address)
+        part = Part(f"m3ke-{token_hex(8)}", 0, address, replace)
         with whole_file(batches.file(part)) as file:
             count = 0
             begins = False

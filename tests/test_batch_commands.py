@@ -1,0 +1,330 @@
+"""`m3ke batch` as a command: in this process, killed in another, two at once, and without a server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import tracemalloc
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from m3ke_async.address import parse_address
+from m3ke_async.batch.asking import take_lines
+from m3ke_async.batch.client import BatchClient
+from m3ke_async.batch.collect import Collector
+from m3ke_async.errors import ExitCode
+from m3ke_async.progress import Silent
+from m3ke_async.settings import make_settings
+from m3ke_async.store import ReplyStore
+from m3ke_async.target import Target, find_target
+from tests.asking import ended, start
+from tests.batch_server import BatchServer, all_right, answered, in_thread, mark_of
+from tests.command import m3ke
+from tests.questions import marks, write_suite
+from tests.server import in_thread as live_server
+from tests.server import right
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEY = "sk-test-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr("m3ke_async.batch.asking._SOON", 0.01)
+    monkeypatch.setattr("m3ke_async.batch.client._SETTLE", 0.01)
+
+
+@pytest.fixture
+def server() -> Iterator[BatchServer]:
+    with in_thread() as started:
+        yield started
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    return write_suite(tmp_path / "suite", tasks=1, rows=4)
+
+
+def asked(suite: Path, url: str, *more: str) -> list[str]:
+    """Arguments that begin a run by batches."""
+    given = ["--base-url", url, "--data", str(suite), "--results", str(suite.parent / "results")]
+    return ["openai/m", *given, "--name", "r", *more]
+
+
+def at(suite: Path) -> list[str]:
+    """Arguments that go on with it."""
+    return ["r", "--results", str(suite.parent / "results")]
+
+
+def letters(suite: Path) -> dict[str, str]:
+    lines = (suite.parent / "results" / "r" / "answers.jsonl").read_text("utf-8").splitlines()
+    return {f"Q0-{row['id']}": row["choice"] for row in map(json.loads, lines)}
+
+
+RIGHT = {mark: right(mark) for mark in marks(1, 4)}
+
+
+def test_submit_status_collect(server: BatchServer, suite: Path) -> None:
+    server.stages = ["in_progress", "in_progress", "completed"]
+    ran = m3ke("batch", "submit", *asked(suite, server.url))
+    assert ran.code == ExitCode.COMPLETE
+    assert "submitted 4 questions as batch-" in ran.err
+    assert f"m3ke batch collect {suite.parent / 'results' / 'r'}" in ran.err
+    ran = m3ke("batch", "status", *at(suite))
+    assert ran.out.startswith("batch-2: in_progress, 0 of 4 done, 4 questions, ")
+    ran = m3ke("batch", "collect", *at(suite), "--quiet")
+    assert ran.code == ExitCode.INCOMPLETE
+    assert "4 questions are in batches that are under way: collect again later" in ran.err
+    ran = m3ke("batch", "collect", *at(suite), "--json", "--quiet")
+    assert ran.code == ExitCode.COMPLETE, ran.err
+    assert ran.json["scores"]["total"]["correct"] == 4
+    assert letters(suite) == RIGHT
+    (part,) = m3ke("batch", "status", *at(suite), "--json").json
+    assert (part["stage"], part["status"], part["replies"]) == ("closed", "completed", 4)
+    ran = m3ke("batch", "submit", *at(suite))
+    assert ran.code == ExitCode.COMPLETE
+    assert server.bills.total() == 4
+
+
+def test_cancel_then_collect(server: BatchServer, suite: Path) -> None:
+    server.stages = ["in_progress"]
+    server.results = lambda lines: (all_right(lines)[0][:1], [])
+    m3ke("batch", "submit", *asked(suite, server.url))
+    ran = m3ke("batch", "cancel", *at(suite))
+    assert ran.code == ExitCode.COMPLETE
+    assert "cancelling; collect what was answered before" in ran.err
+    m3ke("batch", "collect", *at(suite))
+    ran = m3ke("batch", "collect", *at(suite), "--then", "live", "--json", "--quiet")
+    assert letters(suite) == RIGHT
+    assert server.live.total() == 3
+
+
+def test_a_run_that_has_begun_takes_no_other_questions(server: BatchServer, suite: Path) -> None:
+    m3ke("batch", "submit", *asked(suite, server.url))
+    ran = m3ke("batch", "submit", *at(suite), "--shots", "3")
+    assert ran.code == ExitCode.USAGE
+    assert "--shots is no option of going on with it" in ran.error
+    ran = m3ke("batch", "collect", "nowhere", "--results", str(suite.parent))
+    assert ran.code == ExitCode.USAGE
+    assert "no run at 'nowhere'" in ran.error
+
+
+def test_what_a_complete_run_was_told_once_is_not_done_again(server: BatchServer, suite: Path) -> None:
+    server.stages = ["completed"]
+    for _ in range(2):
+        assert m3ke("run", *asked(suite, server.url, "--batch", "--fresh")).code == ExitCode.COMPLETE
+    assert server.bills.total() == 8
+    assert m3ke("batch", "submit", *at(suite)).code == ExitCode.COMPLETE
+    assert server.bills.total() == 8
+
+
+def test_the_plan_counts_files_and_the_discount_with_its_source(suite: Path) -> None:
+    ran = m3ke("plan", "openai/m", "--data", suite, "--batch", "--price", "2,8")
+    assert "batch files        1" in ran.out
+    assert "time               within 24 hours" in ran.out
+    assert "50% off in a batch (2026-11-30, verified, " in ran.out
+    full = m3ke("plan", "openai/m", "--data", suite, "--price", "2,8", "--json").json
+    half = m3ke("plan", "openai/m", "--data", suite, "--price", "2,8", "--batch", "--json").json
+    assert half["cost"] == pytest.approx([cost / 2 for cost in full["cost"]])
+    ran = m3ke("plan", "groq/m", "--data", suite, "--batch", "--price", "2,8")
+    assert "what a batch saves is not known" in ran.out
+
+
+def test_the_cost_of_a_run_knows_the_discount(server: BatchServer, suite: Path) -> None:
+    server.stages = ["completed"]
+    ran = m3ke("run", *asked(suite, server.url, "--batch", "--price", "1000000,0", "--quiet"))
+    assert "By batches: 48 tokens, 50% off" in ran.out
+    assert "Cost: 20.0000 by the given price" in ran.out
+
+
+# -- killed -------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+@pytest.mark.parametrize("call", ["upload", "create", "retrieve", "download"])
+async def test_after_sigkill_in_any_call_the_same_command_goes_on(suite: Path, call: str) -> None:
+    async with BatchServer() as server:
+        server.stages = ["completed"]
+        running: list[asyncio.subprocess.Process] = []
+        done = asyncio.Event()
+
+        async def kill(now: str) -> None:
+            if now == call and not done.is_set():
+                done.set()
+                running[0].send_signal(signal.SIGKILL)
+
+        server.on_call = kill
+        arguments = ["run", *asked(suite, server.url, "--batch")]
+        running.append(await start(*arguments, OPENAI_API_KEY=KEY))
+        assert (await ended(running[0])).code == -signal.SIGKILL
+        again = await ended(await start(*arguments, OPENAI_API_KEY=KEY))
+        assert again.code == ExitCode.COMPLETE, again.err
+        assert letters(suite) == RIGHT
+        assert set(server.bills.values()) == {1}
+
+
+async def test_two_commands_at_once_submit_once(suite: Path) -> None:
+    async with BatchServer() as server:
+        came, gate = asyncio.Event(), asyncio.Event()
+
+        async def hold(call: str) -> None:
+            if call == "create":
+                came.set()
+                await gate.wait()
+
+        server.on_call, server.stages = hold, ["completed"]
+        arguments = ["run", *asked(suite, server.url, "--batch")]
+        first = await start(*arguments, OPENAI_API_KEY=KEY)
+        await came.wait()
+        second = await ended(await start(*arguments, OPENAI_API_KEY=KEY))
+        gate.set()
+        assert second.code == ExitCode.USAGE
+        assert "another process is at work" in second.err
+        assert (await ended(first)).code == ExitCode.COMPLETE
+        assert set(server.bills.values()) == {1}
+
+
+# -- large files --------------------------------------------------------------------------
+
+_MIB = 1 << 20
+
+
+def _target(url: str) -> Target:
+    settings = make_settings("openai/m", {"base_url": url})
+    return find_target(settings, Silent(), {"OPENAI_API_KEY": KEY})
+
+
+async def _peak(work: Any) -> int:
+    tracemalloc.start()
+    try:
+        await work
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+async def test_large_files_go_up_and_come_down_in_pieces(tmp_path: Path) -> None:
+    size, received = 48 * _MIB, 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal received
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        if head.startswith("post"):
+            length = int(head.split("content-length: ")[1].split("\r\n")[0])
+            while received < length:
+                received += len(await reader.read(_MIB))
+            body = b'{"id": "file-1"}'
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        else:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
+            for _ in range(size // _MIB):
+                writer.write(b"x" * _MIB)
+                await writer.drain()
+        await writer.drain()
+        writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+    file, results = tmp_path / "m3ke-large.jsonl", tmp_path / "results"
+    with file.open("wb") as large:
+        large.truncate(size)
+    async with (
+        listening,
+        BatchClient(_target(url), parse_address(url), make_settings("openai/m", {})) as client,
+    ):
+        assert await _peak(client.upload(file, begun=False)) < 12 * _MIB
+        assert received > size
+        assert await _peak(client.download("file-2", results)) < 12 * _MIB
+    assert results.stat().st_size == size
+
+
+async def test_large_results_are_read_line_by_line(tmp_path: Path) -> None:
+    results, keys = tmp_path / "results", [b"%016d" % number for number in range(2000)]
+    with results.open("w", encoding="utf-8") as file:
+        for key in keys:
+            file.write(json.dumps(answered(key.hex(), "答案：A" + "。" * 4000), ensure_ascii=False) + "\n")
+        file.write("x" * (48 * _MIB))  # a line without an end
+    with ReplyStore(tmp_path / "s.sqlite") as store:
+        collector = Collector(store, _target("http://127.0.0.1:1/v1"), dict.fromkeys(keys, 1))
+        assert await _peak(take_lines(collector, results)) < 24 * _MIB
+        assert (len(collector.replied), collector.malformed) == (2000, 12)
+
+
+# -- without a server ---------------------------------------------------------------------
+
+
+def test_files_for_vllm_run_batch_are_written_and_read(suite: Path, tmp_path: Path) -> None:
+    with live_server() as server:
+        begun: list[str | Path] = [
+            "custom/m",
+            "--base-url",
+            server.url,
+            "--data",
+            suite,
+            "--results",
+            tmp_path / "results",
+        ]
+        requests, results = tmp_path / "requests.jsonl", tmp_path / "results.jsonl"
+        ran = m3ke("batch", "write", *begun[:1], requests, *begun[1:], "--name", "r")
+        assert ran.code == ExitCode.COMPLETE
+        assert f"wrote 4 requests to {requests}" in ran.err
+        lines = [json.loads(line) for line in requests.read_bytes().splitlines()]
+        assert {line["url"] for line in lines} == {"/v1/chat/completions"}
+        replies = [answered(line["custom_id"], f"答案：{right(mark_of(line))}") for line in lines]
+        bare = replies[0]["response"]["body"]
+        failed = {
+            "custom_id": lines[1]["custom_id"],
+            "response": {"status_code": 400, "request_id": "r"},
+            "error": {
+                "object": "error",
+                "message": "maximum context length",
+                "type": "BadRequestError",
+                "code": 400,
+            },
+        }
+        for content in ([{**replies[0], "response": bare}, failed, replies[2]], replies[1:]):
+            results.write_text("\n".join(map(json.dumps, content)), "utf-8")
+            ran = m3ke("batch", "read", "r", results, "--results", tmp_path / "results", "--json", "--quiet")
+        assert ran.code == ExitCode.COMPLETE, ran.err
+        assert letters(suite) == RIGHT
+        assert m3ke("run", *begun, "--name", "r", "--quiet").code == ExitCode.COMPLETE
+        assert not server.seen
+
+
+def test_results_that_are_not_there_or_of_another_run_are_told(suite: Path, tmp_path: Path) -> None:
+    begun: list[str | Path] = [
+        "custom/m",
+        tmp_path / "q",
+        "--base-url",
+        "http://127.0.0.1:1/v1",
+        "--data",
+        suite,
+    ]
+    m3ke("batch", "write", *begun, "--results", tmp_path / "results", "--name", "r", "--quiet")
+    ran = m3ke("batch", "read", *at(suite)[:1], tmp_path / "none", *at(suite)[1:], "--quiet")
+    assert ran.code == ExitCode.USAGE
+    assert "cannot read" in ran.error
+    (tmp_path / "other").write_text(json.dumps(answered("ab" * 16, "答案：A")), "utf-8")
+    ran = m3ke("batch", "read", *at(suite)[:1], tmp_path / "other", *at(suite)[1:])
+    assert ran.code == ExitCode.INCOMPLETE
+    assert "holds no reply to a question of this run" in ran.err
+
+
+def test_a_live_run_leaves_to_a_batch_of_another_what_it_holds(server: BatchServer, suite: Path) -> None:
+    server.stages = ["completed"]
+    m3ke("batch", "submit", *asked(suite, server.url, "--limit", "1"))
+    live = [one if one != "r" else "live" for one in asked(suite, server.url)]
+    ran = m3ke("run", *live)
+    assert ran.code == ExitCode.INCOMPLETE
+    assert "1 requests are in batches of other runs" in ran.err
+    assert sorted(server.live) == ["Q0-1", "Q0-2", "Q0-3"]
+    m3ke("batch", "collect", *at(suite))
+    assert m3ke("run", *live).code == ExitCode.COMPLETE
+    assert server.live.total() == 3
