@@ -495,8 +495,8 @@ async def test_a_reply_that_the_store_does_not_take_is_kept_elsewhere_and_comes_
         init(store, *args, **named)
 
     def fill_up() -> None:
-        pages = stores[0]._db.execute("PRAGMA page_count").fetchone()[0]
-        stores[0]._db.execute(f"PRAGMA max_page_count = {pages}")
+        pages = stores[0]._file.database.execute("PRAGMA page_count").fetchone()[0]
+        stores[0]._file.database.execute(f"PRAGMA max_page_count = {pages}")
 
     monkeypatch.setattr(ReplyStore, "__init__", remember)
     server.default = lambda mark: reply(f"答案：{right(mark)}" + "。" * 5000)

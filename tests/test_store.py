@@ -151,8 +151,8 @@ def test_the_last_failure_counts(path: Path) -> None:
 
 def full(store: ReplyStore) -> None:
     """Let the file be as large as it may get."""
-    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
-    store._db.execute(f"PRAGMA max_page_count = {pages}")
+    pages = store._file.database.execute("PRAGMA page_count").fetchone()[0]
+    store._file.database.execute(f"PRAGMA max_page_count = {pages}")
 
 
 @pytest.mark.parametrize("replace", [False, True])
@@ -166,7 +166,7 @@ def test_a_full_disk_is_an_error_and_the_store_goes_on_when_there_is_room(
         with pytest.raises(StoreError, match="full"):
             store.put(request(), long, replace=True) if replace else store.put(request(1), long)
         assert store.get(request().key) == Reply("A")
-        store._db.execute("PRAGMA max_page_count = 1000000")
+        store._file.database.execute("PRAGMA max_page_count = 1000000")
         store.put(request(1), long, replace=replace)
         assert store.get(request(1).key) == long
         store.put_failure(request(2), Failure("timeout", "x"))
@@ -175,13 +175,13 @@ def test_a_full_disk_is_an_error_and_the_store_goes_on_when_there_is_room(
 def test_a_replacement_that_fails_half_way_leaves_the_old_reply(path: Path) -> None:
     with ReplyStore(path) as store:
         store.put(request(), Reply("A"))
-        store._db.execute(
+        store._file.database.execute(
             "CREATE TEMP TRIGGER no BEFORE INSERT ON main.replies BEGIN SELECT RAISE(FAIL, 'no'); END"
         )
         with pytest.raises(StoreError, match="no"):
             store.put(request(), Reply("B"), replace=True)
         assert store.get(request().key) == Reply("A")
-        store._db.execute("DROP TRIGGER no")
+        store._file.database.execute("DROP TRIGGER no")
         store.put(request(), Reply("B"), replace=True)
         assert store.get(request().key) == Reply("B")
     assert len(rows(path, "superseded")) == 1
@@ -292,7 +292,7 @@ def test_damage_that_comes_while_the_store_is_in_use_is_mended_and_costs_no_new_
     warnings: list[str] = []
     with ReplyStore(path, warn=warnings.append) as store:
         filled(path)
-        store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store._file.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         overwrite(path, 4096, path.stat().st_size - 4096)
         store.put(request(MANY), Reply("new"))
         assert store.get(request(MANY).key) == Reply("new")
@@ -324,8 +324,8 @@ def test_a_log_whose_file_is_gone_still_gives_its_replies(path: Path, content: b
 def test_a_store_of_the_first_version_gets_checksums(path: Path) -> None:
     with ReplyStore(path) as store:
         store.put(request(), Reply("A"))
-        store._db.execute("UPDATE replies SET reply = ?", (b'{"text":"A"}',))
-        store._db.execute("PRAGMA user_version = 1")
+        store._file.database.execute("UPDATE replies SET reply = ?", (b'{"text":"A"}',))
+        store._file.database.execute("PRAGMA user_version = 1")
     with ReplyStore(path, warn=pytest.fail) as store:
         assert store.get(request().key) == Reply("A")
 
@@ -479,7 +479,7 @@ def test_an_empty_file_is_a_new_store(path: Path) -> None:
 def test_a_file_of_a_newer_version_is_refused_and_left_alone(path: Path) -> None:
     with ReplyStore(path) as store:
         store.put(request(), Reply("A"))
-        store._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+        store._file.database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     with pytest.raises(UsageError, match="newer m3ke-async"):
         ReplyStore(path)
     assert len(rows(path, "replies")) == 1
