@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from m3ke_async.errors import DataError
-from m3ke_async.manifest import M3KE_SPLITS, Split
+from m3ke_async.manifest import Split
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ class Container(Protocol):
     def single(self) -> bool:
         """Whether it is a file by itself."""
 
-    def members(
-        self, splits: Sequence[Split] = M3KE_SPLITS, suffixes: Sequence[str] = (".jsonl",)
-    ) -> list[Member]:
+    def members(self, splits: Sequence[Split], suffixes: Sequence[str]) -> list[Member]:
         """The files of the splits; hidden files and other kinds are left out."""
 
     def stamp(self, member: Member) -> Stamp:
@@ -116,9 +114,7 @@ class _Folder:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def members(
-        self, splits: Sequence[Split] = M3KE_SPLITS, suffixes: Sequence[str] = (".jsonl",)
-    ) -> list[Member]:
+    def members(self, splits: Sequence[Split], suffixes: Sequence[str]) -> list[Member]:
         for prefix in ("", "data/"):
             files = [
                 file
@@ -148,9 +144,7 @@ class _File:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def members(
-        self, splits: Sequence[Split] = M3KE_SPLITS, suffixes: Sequence[str] = (".jsonl",)
-    ) -> list[Member]:
+    def members(self, splits: Sequence[Split], suffixes: Sequence[str]) -> list[Member]:
         suffix, stem = self._path.suffix, _as_utf8(self._path.stem)
         if suffix.lower() not in suffixes:
             return []
@@ -171,9 +165,7 @@ class _Zip:
     def __init__(self, path: Path, file: IO[bytes], archive: zipfile.ZipFile) -> None:
         self._path, self._file, self._archive = path, file, archive
 
-    def members(
-        self, splits: Sequence[Split] = M3KE_SPLITS, suffixes: Sequence[str] = (".jsonl",)
-    ) -> list[Member]:
+    def members(self, splits: Sequence[Split], suffixes: Sequence[str]) -> list[Member]:
         found: dict[PurePosixPath, list[Member]] = {}
         for info in self._archive.infolist():
             member = None if info.is_dir() else _member(_name(info), self._path, info.filename)

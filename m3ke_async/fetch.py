@@ -204,7 +204,7 @@ def _verified_files(source: Path) -> Iterator[tuple[Split, str, bytes]]:
     tasks = {task.name: task for task in load_manifest().tasks}
     owed = {(split, name) for split in M3KE_SPLITS for name in tasks}
     with open_container(source) as container:
-        for member in container.members():
+        for member in container.members(M3KE_SPLITS, (".jsonl",)):
             split, name = member.split, parse_task_name(member.stem, member.label).name
             if name not in tasks:
                 continue

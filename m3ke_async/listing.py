@@ -14,6 +14,8 @@ import orjson
 from m3ke_async.errors import ExitCode, UsageError
 from m3ke_async.rundir import RunDir
 from m3ke_async.score import Scores
+from m3ke_async.suites.layout import load_layout
+from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.verified import is_claimed
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class ListedRun:
         name: of its folder.
         state: how it is.
         model: `provider/model`; '' where run.json is damaged, as for the fields below.
-        split: what it asks.
+        split: what it asks, behind the suite's name where that is not M3KE.
         shots: examples a question; None where run.json is damaged.
         asked: questions that it asks; None without scores, as for the fields below.
         labelled: of these, questions with a reply whose right letter is known.
@@ -177,6 +179,7 @@ def _listed(directory: RunDir, now: float) -> ListedRun:
     if record is None:
         return ListedRun(name, State.DAMAGED, trouble=f"{directory.run_json}: went away")
     settings, total = record["settings"], None
+    suite = SuiteName(settings.get("suite", SuiteName.M3KE))
     # Where there are none yet, or of another version, the run is there all the same.
     with suppress(OSError, orjson.JSONDecodeError, UsageError):
         total = Scores.from_json(orjson.loads(directory.scores.read_bytes())).total
@@ -184,7 +187,7 @@ def _listed(directory: RunDir, now: float) -> ListedRun:
         name=name,
         state=_state(directory, record),
         model=settings["model"],
-        split=settings["split"],
+        split=load_layout(suite).taxonomy.named(settings["split"]),
         shots=settings["shots"],
         asked=total.asked if total else None,
         labelled=total.labelled if total else None,

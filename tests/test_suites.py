@@ -461,6 +461,7 @@ def test_the_validation_split_gives_a_labelled_number_by_the_suites_own_categori
     assert "holds 2 of C-Eval's 52 subjects" in (tmp_path / "err").read_text("utf-8")
     record = orjson.loads((path / "run.json").read_bytes())
     assert not record["is_m3ke"]
+    assert m3ke("runs", "--results", path.parent, "--json").json[0]["split"] == "C-Eval val"
     assert (record["settings"]["suite"], record["settings"]["template"]) == ("ceval", "ceval/1")
     assert not (path / "submission.json").exists()
 
@@ -484,6 +485,7 @@ def test_reports_and_comparisons_show_the_suites_own_categories(tmp_path: Path) 
     for form in ("md", "html", "csv"):
         assert m3ke("report", path, "--format", form).code == 0
     report = (path / "report.md").read_text("utf-8")
+    assert report.startswith("# custom/m, C-Eval val, 0-shot")
     assert "## Levels" not in report
     assert "| STEM |" in report
     assert "M3KE's" not in report

@@ -127,7 +127,11 @@ def _write_numbers(
         with whole_file(path) as file:
             file.write(escape_surrogates(markdown(scores, record, table_beside(record))).encode())
     elif form is Format.PNG:
-        write_png(path, scores, f"{settings['model']}, {scores.split}, {settings['shots']}-shot")
+        write_png(
+            path,
+            scores,
+            f"{settings['model']}, {scores.taxonomy.named(scores.split)}, {settings['shots']}-shot",
+        )
     elif form is Format.LM_EVAL:
         write_lm_eval_results(path, result, record)
     else:

@@ -47,6 +47,10 @@ class Taxonomy:
     average: Mean | None = None
     tasks: int | None = None
 
+    def named(self, split: str) -> str:
+        """A split for headings; M3KE's goes without the name."""
+        return split if self.name is SuiteName.M3KE else f"{self.title} {split}"
+
     def to_json(self) -> dict[str, Any]:
         """As it stands in scores.json."""
         return {
