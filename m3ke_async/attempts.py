@@ -174,6 +174,7 @@ class Attempts:
             self._tally.ledger.resent += response.resent
             endpoint.pace.observe(observed_limits(self._profile, response.headers), reservation)
         if isinstance(found, Reply):
+            endpoint.has_replied = True
             if not attempt.overdue:
                 endpoint.answered(self._loop.time(), self._loop.time() - attempt.sent)
             elif job.late is not task:
@@ -301,8 +302,9 @@ class Attempts:
         if response is not None and self._starts_over(attempt, decision.kind, body):
             return
         action = decision.action
-        if decision.kind in _OFTEN_OF_ONE and self._were_answered and self._refused < _REFUSED_ROW:
-            action = Action.FAIL_ITEM  # others were answered: it is about this question
+        answers = endpoint.has_replied or (len(self._endpoints) == 1 and self._were_answered)
+        if decision.kind in _OFTEN_OF_ONE and answers and self._refused < _REFUSED_ROW:
+            action = Action.FAIL_ITEM  # others were answered here: it is about this question
         match action:
             case Action.RETRY:
                 endpoint.refused(now, decision, attempt.reservation)

@@ -24,6 +24,7 @@ class Endpoint:
 
     Attributes:
         active: workers that have a question for it, those who wait for admission included.
+        has_replied: whether any reply came from it.
     """
 
     address: Address
@@ -32,6 +33,7 @@ class Endpoint:
     concurrency: AdaptiveConcurrency
     breaker: Breaker
     active: int = 0
+    has_replied: bool = False
 
     @property
     def is_well(self) -> bool:

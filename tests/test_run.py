@@ -392,6 +392,17 @@ async def test_one_server_that_refuses_everything_does_not_keep_questions_from_t
         assert len(bad.seen) < 20
 
 
+@pytest.mark.parametrize("status", [403, 404])
+async def test_one_server_with_another_route_fails_no_question(tmp_path: Path, status: int) -> None:
+    suite = write_suite(tmp_path / "suite", 2, 40)
+    async with Server() as good, Server() as bad:
+        good.default = lambda mark: right_reply(mark).after(0.01)
+        bad.default = lambda mark: error(status).after(0.02)
+        result = await ask(suite, [good.url, bad.url], tmp_path / "results", concurrency=4)
+        assert result.exit_code is ExitCode.COMPLETE
+        assert len(bad.seen) <= 4
+
+
 async def test_tokens_of_a_reply_without_text_are_counted_as_spent(server: Server, tmp_path: Path) -> None:
     suite = write_suite(tmp_path / "suite", 1, 3)
     blank = {
