@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import tempfile
 import tracemalloc
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.evaluation import make_evaluation
@@ -27,11 +31,13 @@ from tests.test_schemas import faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 CEVAL = ("id", "question", "A", "B", "C", "D", "answer", "explanation")
 CMMLU = ("", "Question", "A", "B", "C", "D", "Answer")
 OPTIONS = ("甲", "乙", "丙", "丁")
+OWN = ("question", "A", "B", "C", "D", "answer")
+#: All that a text in UTF-8 may hold; line ends are LF.
+_CHARACTERS = st.characters(codec="utf-8", exclude_characters="\r\0")
 
 
 def table(*rows: Sequence[object]) -> bytes:
@@ -200,6 +206,20 @@ def test_a_file_by_itself_is_a_task(tmp_path: Path) -> None:
     assert questions(load_suite(tmp_path / "own.jsonl"), Split.DEV) == [Question("x", "一？", OPTIONS, None)]
 
 
+@settings(deadline=None, max_examples=60)
+@given(
+    rows=st.lists(st.tuples(*[st.text(_CHARACTERS, max_size=12)] * 5, st.sampled_from("ABCD")), max_size=4)
+)
+def test_what_a_csv_writer_wrote_is_read_as_it_was(rows: list[tuple[str, ...]]) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n").writerows([OWN, *rows])
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "own.csv"
+        file.write_bytes(text.getvalue().encode())
+        read = questions(load_suite(file), Split.DEV)
+    assert [(row.question, *row.options, row.answer) for row in read] == rows
+
+
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     def peak(rows: int) -> int:
         header = ("question", "A", "B", "C", "D", "answer")
@@ -217,7 +237,6 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
 
 # What is wrong with them
 
-OWN = ("question", "A", "B", "C", "D", "answer")
 GOOD = ("?", *OPTIONS, "A")
 
 
@@ -408,16 +427,16 @@ def test_each_suite_is_asked_in_the_words_of_its_paper(
 ) -> None:
     assert callable(make)
     suite = load_suite(make(tmp_path))
-    settings = make_settings("custom/m", {"split": split, "shots": 1})
-    made = make_evaluation(settings, suite, load_profile("custom"), "m", "http://h/v1")
+    chosen = make_settings("custom/m", {"split": split, "shots": 1})
+    made = make_evaluation(chosen, suite, load_profile("custom"), "m", "http://h/v1")
     (message,) = next(made.items(suite.tasks[0])).prompt.messages
     assert message["content"] == prompt
     assert made.settings.suite == suite.layout.name
 
 
 def test_another_template_can_be_given(tmp_path: Path) -> None:
-    settings = make_settings("custom/m", {"split": "val", "template": "m3ke-en/1"})
-    made = make_evaluation(settings, load_suite(ceval(tmp_path)), load_profile("custom"), "m", "http://h/v1")
+    chosen = make_settings("custom/m", {"split": "val", "template": "m3ke-en/1"})
+    made = make_evaluation(chosen, load_suite(ceval(tmp_path)), load_profile("custom"), "m", "http://h/v1")
     assert made.identity()["template"] == "m3ke-en/1"
 
 
