@@ -281,7 +281,8 @@ def _in_batches(directory: RunDir, display: Display) -> frozenset[bytes]:
     elsewhere = frozenset(under_way(directory.path.parent))
     if elsewhere:
         display.say(
-            f"{len(elsewhere):,} requests are in batches of other runs under way, and are left to them"
+            "requests in batches of other runs, which are left to them where this run has them as well: "
+            f"{len(elsewhere):,}"
         )
     return elsewhere
 

@@ -223,9 +223,9 @@ async def test_lines_that_are_twice_unknown_or_broken_are_counted_and_harm_nothi
     result = await bench.run()
     assert letters(result) == RIGHT
     assert result.ledger.replies == 6
-    assert "3 lines of the results cannot be read" in bench.said
-    assert "2 lines of the results are about requests that were not sent" in bench.said
-    assert "1 lines of the results are there twice" in bench.said
+    assert "lines that cannot be read, and were left out: 3" in bench.said
+    assert "lines about requests that were not sent, and were left out: 2" in bench.said
+    assert "lines that are there twice, and count once: 1" in bench.said
 
 
 async def test_results_that_were_stored_in_part_are_taken_again(
@@ -462,6 +462,34 @@ async def test_what_the_model_refuses_in_every_line_is_sent_otherwise(
     assert len(server.batches) == 2
     assert letters(await bench.run()) == RIGHT
     assert len(server.batches) == 2
+
+
+async def test_a_provider_that_is_away_for_a_while_is_waited_for(bench: Bench, server: BatchServer) -> None:
+    server.faults["retrieve"] = [Fault(503)] * 5
+    result = await bench.run(max_attempts=2)
+    assert letters(result) == RIGHT
+    assert "asked again in" in bench.said
+
+
+async def test_a_batch_that_is_gone_is_forgotten_by_cancel_alone(bench: Bench, server: BatchServer) -> None:
+    await bench.run(Steps.SUBMIT)
+    said = {"error": {"message": "No batch found with that id", "code": None}}
+    server.faults["retrieve"] = [Fault(404, said), Fault(404, said)]
+    result = await bench.run(Steps.COLLECT)
+    assert isinstance(result.stopped, StoppedError)
+    assert "forget it: m3ke batch cancel" in str(result.stopped)
+    assert bench.batches.open
+    await bench.run(Steps.CANCEL)
+    assert not bench.batches.open
+    assert letters(await bench.run()) == RIGHT
+
+
+async def test_results_that_are_gone_leave_their_questions_owed(bench: Bench, server: BatchServer) -> None:
+    server.faults["download"] = [Fault(404)]
+    result = await bench.run()
+    assert result.exit_code == ExitCode.INCOMPLETE
+    assert not bench.batches.open
+    assert letters(await bench.run()) == RIGHT
 
 
 async def test_cancel_keeps_what_was_answered_for_the_next_collect(bench: Bench, server: BatchServer) -> None:

@@ -5,26 +5,27 @@ from __future__ import annotations
 import asyncio
 import time
 from enum import Enum
-from functools import partial
 from typing import TYPE_CHECKING
 
 from m3ke_async.adaptation import StartOverError
-from m3ke_async.batch.client import BatchClient, batch_address, batch_api
-from m3ke_async.batch.collect import MAX_LINE, Collector
+from m3ke_async.batch.client import AwayError, BatchClient, GoneError, batch_address, batch_api
+from m3ke_async.batch.collect import Collector, add_to_tally, take_lines
+from m3ke_async.batch.questions import (
+    all_keys,
+    check_answers,
+    count_stored,
+    estimate,
+    owed_requests,
+    requests_of,
+)
 from m3ke_async.batch.state import Batches, Part, Stage, under_way
 from m3ke_async.batch.write import Limit, write_parts
-from m3ke_async.errors import IncompleteError, UsageError
-from m3ke_async.manner import AnswerMode
-from m3ke_async.plan import TOKENS_PER_CHAR
+from m3ke_async.errors import IncompleteError, StoppedError
 from m3ke_async.progress import duration
-from m3ke_async.session import ask, owed
+from m3ke_async.session import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from m3ke_async.batch.remote import RemoteBatch
-    from m3ke_async.request import ChatRequest
     from m3ke_async.session import Session
     from m3ke_async.store import ReplyStore
     from m3ke_async.tally import Price
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 #: Seconds between two looks at the batches: at first, and at most.
 _SOON, _SELDOM = 5.0, 60.0
 
-#: Lines of results that are stored before others may run.
-_PASS = 64
+#: Seconds without an answer after which waiting ends.
+_PATIENCE = 3600.0
 
 #: Times that a part which finds no room is submitted again.
 _MOST_TRIES = 3
@@ -59,7 +60,8 @@ async def ask_in_batches(
         StoppedError: the provider refuses.
     """
     settings = session.evaluation.settings
-    check_batch(session)
+    batch_api(session.target)
+    check_answers(session)
     batches = Batches.read(session.directory)
     work = _Work(session, store, batches, price)
     started = asyncio.get_running_loop().time()
@@ -92,47 +94,6 @@ async def ask_in_batches(
         await ask(session, store, price=price, signals=signals)
 
 
-def check_batch(session: Session) -> None:
-    """Refuse what a batch cannot do.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    batch_api(session.target)
-    check_answers(session)
-
-
-def check_answers(session: Session) -> None:
-    """Refuse answer modes that are proven at a server before the first question.
-
-    Raises:
-        UsageError: this is one.
-    """
-    answer = session.evaluation.settings.answer
-    if answer is not AnswerMode.TEXT:
-        raise UsageError(
-            f"--answer {answer} is proven before the first question, which a batch does not allow: "
-            "give --answer text, or leave out the batch"
-        )
-
-
-def owed_requests(session: Session, store: ReplyStore) -> Iterator[ChatRequest]:
-    """What is owed, each request once, counted from the start."""
-    tally, seen = session.tally, set()
-    tally.start_over(session.evaluation.total)
-    for task in session.evaluation.suite.tasks:
-        for one in owed(session, task, store, tally):
-            if one is not None and one.request.key not in seen:
-                seen.add(one.request.key)
-                yield one.request
-
-
-def count_stored(session: Session, store: ReplyStore) -> None:
-    """Count what has a reply already."""
-    for _ in owed_requests(session, store):
-        pass
-
-
 class _Work:
     """One command at the batches of one run."""
 
@@ -159,7 +120,7 @@ class _Work:
         again = self._settings.fresh or self._settings.retry_filtered
         parts = list(write_parts(within, self._batches, self._api, self._address.public, replace=again))
         if elsewhere:
-            display.say(f"{len(elsewhere):,} requests are in batches under way, and are left to them")
+            display.say(f"requests in batches that are under way, and are left to them: {len(elsewhere):,}")
         if limit.reached is not None:
             display.say(f"not everything is submitted now: {limit.reached}; submit again for the rest")
         for part in parts:
@@ -214,11 +175,17 @@ class _Work:
         if wait and self._batches.open:
             self.say_open()
         loop = asyncio.get_running_loop()
-        started, pause = loop.time(), _SOON
+        started, pause, heard = loop.time(), _SOON, loop.time()
         while True:
-            for part in self._batches.open:
-                await self._look(part)
-            await self._submit_again()
+            try:
+                for part in self._batches.open:
+                    await self._look(part)
+                await self._submit_again()
+                heard = loop.time()
+            except AwayError as away:
+                if not wait or loop.time() - heard > _PATIENCE:
+                    raise
+                self._session.display.warn(f"{away}; it is asked again in {pause:.0f} s")
             parts = self._batches.open
             if not parts:
                 return
@@ -238,7 +205,13 @@ class _Work:
         """See how far a part is, and take its results where it has ended."""
         if part.batch_id is None:
             return  # it waits for room
-        batch = await self.client.retrieve(part.batch_id)
+        try:
+            batch = await self.client.retrieve(part.batch_id)
+        except GoneError as gone:
+            run = self._session.directory.path
+            raise StoppedError(
+                f"{gone}; if the key is of the account that submitted it, forget it: m3ke batch cancel {run}"
+            ) from None
         self._say(part, batch)
         if part.status != batch.status:
             part = self._batches.put(part, status=batch.status)
@@ -261,8 +234,8 @@ class _Work:
         if not waiting or any(part.stage is Stage.SUBMITTED for part in self._batches.open):
             return
         if len(waiting[0].dead) > _MOST_TRIES:
-            part = waiting[0]
-            self._batches.close(part)
+            for part in waiting:
+                self._batches.close(part)
             raise IncompleteError(
                 f"{part.requests:,} questions are too many at once ({part.reason}): give fewer by "
                 "--max-requests, and again for the rest"
@@ -272,10 +245,9 @@ class _Work:
     async def _take(self, part: Part, batch: RemoteBatch) -> None:
         """Store what came of a part, then close it."""
         session = self._session
-        rate = sum(TOKENS_PER_CHAR) / 2
-        known = {key: round(chars * rate) for key, chars in self._batches.requests(part)}
+        known = {key: estimate(chars) for key, chars in self._batches.requests(part)}
         if not known:  # its file was lost; a reply to any request of the run is welcome
-            known = self._all_keys()
+            known = all_keys(session.evaluation)
         collector = Collector(
             store=self._store,
             target=session.target,
@@ -288,7 +260,11 @@ class _Work:
         for number, file in enumerate(batch.results):
             path = self._batches.file(part).with_suffix(f".results-{number}")
             path.parent.mkdir(parents=True, exist_ok=True)
-            await self.client.download(file, path)
+            try:
+                await self.client.download(file, path)
+            except GoneError as gone:
+                session.display.warn(f"{batch.id}: {gone}")
+                continue
             await take_lines(collector, path)
             path.unlink()
         for line in collector.lines():
@@ -311,21 +287,12 @@ class _Work:
         refused = collector.refused
         if refused is None or collector.replied or session_was_answered(self._session):
             return
-        for task in self._session.evaluation.suite.tasks:
-            for item in self._session.evaluation.items(task):
-                if item.request.key == refused.key:
-                    refusal = self._session.refusal(refused.kind, item.request.body, refused.body)
-                    if refusal is not None:
-                        raise refusal
-                    return
-
-    def _all_keys(self) -> dict[bytes, int]:
-        evaluation, rate = self._session.evaluation, sum(TOKENS_PER_CHAR) / 2
-        return {
-            item.request.key: round(item.request.prompt_chars * rate)
-            for task in evaluation.suite.tasks
-            for item in evaluation.items(task)
-        }
+        for request in requests_of(self._session.evaluation):
+            if request.key == refused.key:
+                refusal = self._session.refusal(refused.kind, request.body, refused.body)
+                if refusal is not None:
+                    raise refusal
+                return
 
     def _say(self, part: Part, batch: RemoteBatch) -> None:
         """Say how far a batch is when that has changed by a twentieth."""
@@ -349,28 +316,20 @@ class _Work:
             if batch_id is None:
                 self._batches.close(part, reason="cancelled before it was submitted")
                 continue
+            await self._cancel(self._batches.put(part, stage=Stage.SUBMITTED, batch_id=batch_id), batch_id)
+
+    async def _cancel(self, part: Part, batch_id: str) -> None:
+        try:
+            batch = await self.client.retrieve(batch_id)
+        except GoneError:
+            forgotten = "the provider does not know it any more"
+            self._batches.close(part, reason=forgotten)
+            self._session.display.warn(f"{batch_id}: {forgotten}, and it is forgotten here")
+            return
+        if not batch.is_ended:
             batch = await self.client.cancel(batch_id)
-            self._batches.put(part, stage=Stage.SUBMITTED, batch_id=batch_id, status=batch.status)
-            self._session.display.say(f"{batch.id}: {batch.status}; collect what was answered before")
-
-
-async def take_lines(collector: Collector, path: Path) -> None:
-    """Take the lines of a file of results."""
-    with path.open("rb") as file:
-        # A line without an end is cut into pieces, none of which is a line.
-        for number, raw in enumerate(iter(partial(file.readline, MAX_LINE), b"")):
-            collector.take(raw)
-            if number % _PASS == 0:
-                await asyncio.sleep(0)
-
-
-def add_to_tally(session: Session, collector: Collector) -> None:
-    """Count what a file of results brought."""
-    tally = session.tally
-    tally.answered += len(collector.replied)
-    tally.failed += len(collector.failed - collector.replied)
-    tally.failures.update(collector.failures)
-    tally.ledger += collector.ledger
+        self._batches.put(part, status=batch.status)
+        self._session.display.say(f"{batch.id}: {batch.status}; collect what was answered before")
 
 
 def session_was_answered(session: Session) -> bool:

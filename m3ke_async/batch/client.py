@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from m3ke_async.attempts import MAX_WAIT
-from m3ke_async.batch.remote import RemoteBatch
+from m3ke_async.batch.remote import RemoteBatch, RemoteFile, page_of
 from m3ke_async.error_body import load_json
 from m3ke_async.errors import IncompleteError, M3keError, StoppedError, UsageError
 from m3ke_async.faults import Action, decide
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from m3ke_async.target import Target
 
 T = TypeVar("T")
+Listed = TypeVar("Listed", RemoteBatch, RemoteFile)
 
 #: Seconds before the provider's list is looked at once more: a batch may stand in it a little late.
 _SETTLE = 10.0
@@ -73,6 +74,14 @@ def batch_api(target: Target) -> BatchApi:
 def batch_address(target: Target, public: str) -> Address:
     """The address with this public form, else the first."""
     return next((one for one in target.addresses if one.public == public), target.addresses[0])
+
+
+class AwayError(IncompleteError):
+    """The provider does not answer now, whatever is tried."""
+
+
+class GoneError(StoppedError):
+    """The provider does not know what is asked for."""
 
 
 class BatchClient:
@@ -155,7 +164,7 @@ class BatchClient:
                         purpose=self._api.purpose,  # type: ignore[arg-type]
                         extra_body=form or None,
                     )
-                    return _id(answer.content)
+                    return RemoteFile.from_json(load_json(answer.content)).id
                 raw = await self._sdk.post(
                     self._api.upload,
                     cast_to=Response,
@@ -163,7 +172,7 @@ class BatchClient:
                     files=[("file", (path.name, file, "application/jsonl"))],
                     options={"headers": {"Content-Type": "multipart/form-data"}},
                 )
-                return _id(raw.content)
+                return RemoteFile.from_json(load_json(raw.content)).id
 
         return await self._call("uploading a file", send)
 
@@ -237,9 +246,9 @@ class BatchClient:
     async def _find_file(self, name: str) -> str | None:
         """The id of an uploaded file; None where it is not there, or the provider lists no files."""
         try:
-            async for entry in self._entries(self._sdk.files.with_raw_response.list):
-                if entry.get("filename") == name and isinstance(entry.get("id"), str):
-                    return str(entry["id"])
+            async for file in self._listed(self._sdk.files.with_raw_response.list, RemoteFile.from_json):
+                if file.name == name:
+                    return file.id
         except StoppedError:  # a file that is there twice costs nothing
             return None
         return None
@@ -248,29 +257,29 @@ class BatchClient:
         """The batch that was made of a file; None where two looks at the list show none."""
         for pause in (0.0, _SETTLE):
             await asyncio.sleep(pause)
-            async for entry in self._entries(self._sdk.batches.with_raw_response.list):
-                batch = RemoteBatch.from_json(entry)
+            async for batch in self._listed(self._sdk.batches.with_raw_response.list, RemoteBatch.from_json):
                 if batch.file_id == file_id and batch.id not in dead:
                     return batch
         return None
 
-    async def _entries(self, ask: Callable[..., Awaitable[Any]]) -> AsyncIterator[dict[str, Any]]:
-        """The entries of a list, page by page."""
+    async def _listed(
+        self, ask: Callable[..., Awaitable[Any]], parse: Callable[[Any], Listed]
+    ) -> AsyncIterator[Listed]:
+        """What a list holds, page by page; what cannot be read in it must not pass for nothing."""
         after: str | None = None
         while True:
             query: dict[str, Any] = {"limit": _PAGE, **({"after": after} if after else {})}
 
-            async def send(query: dict[str, Any] = query) -> tuple[list[Any], bool]:
-                return _page(load_json((await ask(**query)).content))
+            async def send(query: dict[str, Any] = query) -> tuple[list[Listed], bool]:
+                entries, more = page_of(load_json((await ask(**query)).content))
+                return [parse(entry) for entry in entries], more
 
-            entries, more = await self._call("listing", send)
-            known = [entry for entry in entries if isinstance(entry, dict)]
-            for entry in known:
-                yield entry
-            last = known[-1].get("id") if known else None
-            if not more or not isinstance(last, str) or last == after:
+            found, more = await self._call("listing", send)
+            for one in found:
+                yield one
+            if not more or not found or found[-1].id == after:
                 return
-            after = last
+            after = found[-1].id
 
     async def _call(
         self,
@@ -296,14 +305,15 @@ class BatchClient:
                 raise
             except Exception as error:  # whatever it is, `decide` says what follows
                 decision = self._decide(error)
+                gone = getattr(getattr(error, "response", None), "status_code", None) == 404
             message = scrub_all(f"{what}: {decision.message}", self._target.secrets)
             if decision.action is not Action.RETRY:
-                raise StoppedError(message)
+                raise (GoneError if gone else StoppedError)(message)
             wait = self._retry.wait(
                 attempts=attempts, step=attempts, since=since, now=loop.time(), asked=decision.wait
             )
             if wait is None or wait > MAX_WAIT:
-                raise IncompleteError(f"{message}; run the same command again later")
+                raise AwayError(f"{message}; run the same command again later")
             await asyncio.sleep(wait)
             if before_again is not None and (found := await before_again()) is not None:
                 return found
@@ -330,29 +340,3 @@ class BatchClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._sdk.close()
-
-
-def _id(raw: bytes) -> str:
-    """The id in an answer.
-
-    Raises:
-        ValueError: there is none.
-    """
-    answer = load_json(raw)
-    found = answer.get("id") if isinstance(answer, dict) else None
-    if not isinstance(found, str) or not found:
-        raise ValueError("no id")
-    return found
-
-
-def _page(answer: Any) -> tuple[list[Any], bool]:
-    """Entries of a page, and whether more follow; some providers send the bare list.
-
-    Raises:
-        ValueError: it is no page: nothing in it would otherwise pass for nothing there.
-    """
-    if isinstance(answer, list):
-        return answer, False
-    if isinstance(answer, dict) and isinstance(answer.get("data"), list):
-        return answer["data"], bool(answer.get("has_more"))
-    raise ValueError("no list")

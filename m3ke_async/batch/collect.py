@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from m3ke_async.batch.line import read_result
@@ -17,15 +19,20 @@ from m3ke_async.tally import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from m3ke_async.batch.line import ResultLine
     from m3ke_async.request import Usage
     from m3ke_async.rules import Kind
+    from m3ke_async.session import Session
     from m3ke_async.store import ReplyStore
     from m3ke_async.target import Target
 
 #: A line of this many bytes is no reply to a question.
 MAX_LINE = 4 * 1024 * 1024
+
+#: Lines that are stored before others may run.
+_PASS = 64
 
 #: The kind of failure of a request that its batch never sent.
 NOT_ASKED = "batch_ended"
@@ -157,8 +164,27 @@ class Collector:
     def lines(self) -> Iterator[str]:
         """What was odd, a line each."""
         odd = (
-            (self.malformed, "cannot be read, and were left out"),
-            (self.unknown, "are about requests that were not sent, and were left out"),
-            (self.duplicates, "are there twice, and count once"),
+            (self.malformed, "that cannot be read, and were left out"),
+            (self.unknown, "about requests that were not sent, and were left out"),
+            (self.duplicates, "that are there twice, and count once"),
         )
-        yield from (f"{count:,} lines of the results {what}" for count, what in odd if count)
+        yield from (f"lines {what}: {count:,}" for count, what in odd if count)
+
+
+async def take_lines(collector: Collector, path: Path) -> None:
+    """Take the lines of a file of results."""
+    with path.open("rb") as file:
+        # A line without an end is cut into pieces, none of which is a line.
+        for number, raw in enumerate(iter(partial(file.readline, MAX_LINE), b"")):
+            collector.take(raw)
+            if number % _PASS == 0:
+                await asyncio.sleep(0)
+
+
+def add_to_tally(session: Session, collector: Collector) -> None:
+    """Count what a file of results brought."""
+    tally = session.tally
+    tally.answered += len(collector.replied)
+    tally.failed += len(collector.failed - collector.replied)
+    tally.failures.update(collector.failures)
+    tally.ledger += collector.ledger

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from m3ke_async.batch.asking import add_to_tally, check_answers, count_stored, owed_requests, take_lines
-from m3ke_async.batch.collect import Collector
+from m3ke_async.batch.collect import Collector, add_to_tally, take_lines
 from m3ke_async.batch.line import request_line
+from m3ke_async.batch.questions import all_keys, check_answers, count_stored, owed_requests
 from m3ke_async.errors import IncompleteError, UsageError
 from m3ke_async.files import whole_file
-from m3ke_async.plan import TOKENS_PER_CHAR
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,12 +57,7 @@ async def read_results(
         UsageError: the file cannot be read.
         IncompleteError: no place takes a reply.
     """
-    evaluation, rate = session.evaluation, sum(TOKENS_PER_CHAR) / 2
-    known = {
-        item.request.key: round(item.request.prompt_chars * rate)
-        for task in evaluation.suite.tasks
-        for item in evaluation.items(task)
-    }
+    known = all_keys(session.evaluation)
     count_stored(session, store)
     try:
         collector = Collector(

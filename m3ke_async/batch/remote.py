@@ -1,4 +1,4 @@
-"""A batch as its provider describes it, whose words differ among those that copy OpenAI's API."""
+"""Batches and files as a provider describes them; words differ among those that copy OpenAI's API."""
 
 from __future__ import annotations
 
@@ -71,6 +71,39 @@ class RemoteBatch:
             ended_at=next((float(end) for end in ends if type(end) in (int, float) and end), None),
             trouble=_trouble(table),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """An uploaded file; the name is None where the provider does not tell it."""
+
+    id: str
+    name: str | None
+
+    @classmethod
+    def from_json(cls, table: Any) -> RemoteFile:
+        """The file that a provider describes.
+
+        Raises:
+            ValueError: it describes none.
+        """
+        if not isinstance(table, dict) or not isinstance(table.get("id"), str) or not table["id"]:
+            raise ValueError("no file")
+        name = table.get("filename")
+        return cls(table["id"], name if isinstance(name, str) else None)
+
+
+def page_of(answer: Any) -> tuple[list[Any], bool]:
+    """Entries of a page, and whether more follow; some providers send the bare list.
+
+    Raises:
+        ValueError: it is no page: nothing in it would otherwise pass for nothing there.
+    """
+    if isinstance(answer, list):
+        return answer, False
+    if isinstance(answer, dict) and isinstance(answer.get("data"), list):
+        return answer["data"], bool(answer.get("has_more"))
+    raise ValueError("no list")
 
 
 def _trouble(table: dict[str, Any]) -> str | None:

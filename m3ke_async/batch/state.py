@@ -175,7 +175,7 @@ class Batches:
         """Remove files that belong to no open part."""
         kept = {self.file(part).name for part in self.open}
         for file in (self.run.path / FOLDER_NAME).glob("*"):
-            if file.name not in kept:
+            if file.name not in kept and file.is_file():
                 file.unlink(missing_ok=True)
         if not kept:
             with suppress(OSError):  # it is not there, or somebody keeps something in it
