@@ -201,6 +201,25 @@ def test_markup_around_a_reply_changes_nothing(reply: str, wrap: str) -> None:
     assert extract_choice(wrap.format(reply), CITIES, CAPITAL).letter == "B"
 
 
+@pytest.mark.parametrize("wrap", ["**{}**", "*{}*", "`{}`", "***{}***"])
+@pytest.mark.parametrize(
+    "template",
+    [
+        "是{B}。",
+        "{B}超即超声检查，选{A}。",
+        "维生素{C}与{D}无关，故选{A}项",
+        "{A}型或{B}型",
+        "{C}语言",
+        "{B}项、{C}项和{D}项都不对",
+        "the answer is {B}",
+    ],
+)
+def test_a_letter_in_bold_is_read_as_any_other(template: str, wrap: str) -> None:
+    plain = template.replace("{", "").replace("}", "")
+    bold = template.format(**{letter: wrap.format(letter) for letter in "ABCD"})
+    assert extract_choice(bold).letter == extract_choice(plain).letter
+
+
 HOSTILE = [
     "A ",
     "答案A。",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -47,6 +48,17 @@ def test_markup_around_a_real_reply_changes_nothing(records: list[Record], wrap:
         and letter_of(record, wrap.format(record["raw"])) != letter_of(record, record["raw"])
     ]
     assert len(changed) <= 0.01 * len(records), changed
+
+
+def test_bold_letters_in_a_real_reply_change_next_to_nothing(records: list[Record]) -> None:
+    changed = [
+        (record["id"], letter_of(record, bold))
+        for record in records
+        for bold in [re.sub(r"(?<![A-Za-z])[ABCD](?![A-Za-z])", r"**\g<0>**", record["raw"])]
+        if letter_of(record, bold) != letter_of(record, record["raw"])
+    ]
+    assert len(changed) <= 0.005 * len(records), changed
+    assert {letter for _, letter in changed} <= {"NONE"}
 
 
 @pytest.mark.parametrize(

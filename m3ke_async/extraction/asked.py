@@ -109,8 +109,10 @@ class Asked:
         return self.asks is Asks.NOT and self.stem.text.endswith(said.strip())
 
     def says_before(self, said: str) -> bool:
-        """Whether the last word before a number is one of the question's: 输出 of 输出12."""
-        return re.search(r"[\u4e00-\u9fff]{2}\Z", said) is not None and said[-2:] in self.question
+        """Whether the last word before a number is one of the question's, as in 输出12, or its very last."""
+        if re.search(r"[\u4e00-\u9fff]{2}\Z", said) is None:
+            return False
+        return said[-2:] in self.question or self.stem.text.endswith(said[-1])
 
     def lacks_denial(self, said: str) -> bool:
         """Whether this repeats such a question without its denial, so that what follows is of the kind."""

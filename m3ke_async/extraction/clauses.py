@@ -9,7 +9,7 @@ from m3ke_async.extraction.echoes import RULE, echoes, is_of_question
 from m3ke_async.extraction.events import Event
 from m3ke_async.extraction.noise import LETTERS
 from m3ke_async.extraction.patterns import Pattern, Words
-from m3ke_async.extraction.polarity import Asks
+from m3ke_async.extraction.polarity import Asks, without_flawless
 from m3ke_async.extraction.rules import MENTION, Cued, Hit, Place, Rule, Says, placed
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 #: Signs that a clause speaks of what is wrong.
 _NEGATIVE = Words(
-    r"不正确|错误|不属于|不是|不能|不可能|不符合|有误|不恰当|不包括|不当|不合|不对|不准确|不会|无关|不成立|没有|无法|并非|不选",
+    r"不正确|错误|不属于|不是|不能|不可能|不符合|有误|不恰当|不包括|不当|不合|不对|不准确|不会|无关|不成立|没有|无法|并非|不选"
+    r"|(?:有|存在)(?:语病|歧义|毛病|错别字|别字)",
     r"\b(?:except\b|not\b|false\b|incorrect|untrue|wrong)",
 )
 _POSITIVE = Words(r"(?<!不)正确|(?<!不)符合|对的|成立", r"\b(?:correct|true\b|right\b)")
@@ -35,6 +36,8 @@ _UNSURE_BEFORE = Words(
     r"if\b(?<![a-z]if)|suppose|might|whether|although|though\b|why\b|for example|such as"
     r"|other|not\b|n't\b|is it\b|than\s?\Z",
 )
+#: A denial inside what names the option: "the one that isn't is B".
+_RELATIVE = Pattern(r"\b(?:that|which|who)\s[a-z]{2,6}(?:\s?not|n['’]t)\b")
 _WRONG_LABEL = Pattern(r"(?:错误|错|incorrect|wrong)的?\s?\Z")
 #: A condition with no more than mentions between it and the statement that it takes back.
 _IFS = ("如果", "假如", "倘若", "要是", "if")
@@ -70,7 +73,7 @@ _MARKS = (Says.TICK, Says.CROSS)
 #: The characters on which cues before a mention end; most mentions have none of them before them.
 _CUE_ENDS = frozenset(
     '案能定项择号母问是为：:=应该当选就只终最显然即乃便仍还填的故无疑】])）〕」』>》“"#,，-答解果论正取了出也以行个述法描'
-    "意求准改更那这但过而。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐□☒○✗×✘❌╳除掉汰非会太不は은는이え답于.!！?？x"
+    "意求准改更那这但过而。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐□☒○✗×✘❌╳除掉汰非会太不用写は은는이え답于.!！?？x"
 )
 #: What must not stand between a mention and what is said of it.
 _SPOILS = dict.fromkeys(Says, _NEVER) | {
@@ -179,7 +182,7 @@ class Grammar:
         before = _clause(form, max(0, found.start) + (said[:1] in _PAUSE))
         compares = says in (Says.ONLY, Says.BUT)
         if (
-            (before and _UNSURE_BEFORE.search(before))
+            (before and _UNSURE_BEFORE.search(_RELATIVE.sub("", before)))
             or _is_supposed(form, found.start, at)
             or (not compares and _UNSURE_AFTER.match(form, at + 1))
         ):
@@ -317,10 +320,11 @@ def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit 
 
 def _by_polarity(said: str, asked: Asked) -> Says:
     """What a likely statement comes to: "the wrong one is B" answers only a question for the wrong one."""
-    wrong = _NEGATIVE.search(said)
+    flawed = without_flawless(said)
+    wrong = _NEGATIVE.search(flawed)
     if wrong and asked.asks is Asks.RIGHT:
         return Says.FALSE
-    if not wrong and _POSITIVE.search(said) and asked.asks is Asks.WRONG:
+    if not wrong and asked.asks is Asks.WRONG and (flawed != said or _POSITIVE.search(said)):
         return Says.TRUE
     return Says.LIKELY
 

@@ -24,7 +24,7 @@ _ALL = Pattern(r"都|均|皆|全|它们|\b(?:all|they|both)\b")
 #: How far from a mention what is denied is looked for.
 _ON = 80
 #: The first words of what something is said to belong to, unless they only point at it.
-_COMPLEMENT = Pattern(r"\s?(?:一[种类个项]|典型的?)?(?![此这该其上以题是的])([^\W_的]{2,4})")
+_COMPLEMENT = Pattern(r"[过了]?+\s?(?:一[种类个项]|典型的?)?(?![此这该其上以题是的])([^\W_的]{1,4})")
 
 
 def echoes(
@@ -55,14 +55,29 @@ def _said_after(shape: Shape, index: int, asked: Asked) -> tuple[Says | None, in
     end = min(shape.next_place(index), at + _ON)
     stop = _SENTENCE_END.search(form, at + 1, end)
     end = stop.start() if stop else end
-    for word, needs in ((asked.denied, True), (asked.denied_kind, False)):
-        for found in re.finditer(re.escape(word), form[at + 1 : end]) if word else ():
+    for word, needs in (
+        (re.escape(asked.denied), True),
+        *((said, False) for said in _kinds(asked.denied_kind)),
+    ):
+        for found in re.finditer(word, form[at + 1 : end]) if word else ():
             place = at + 1 + found.start()
-            if needs and not is_of_question(form, place + len(word), asked):
+            if needs and not is_of_question(form, at + 1 + found.end(), asked):
                 continue
             denied = _DENIAL.search(form, max(at, place - 20), place)
             return (Says.FAILS if denied else Says.HOLDS), place
     return None, at
+
+
+def _kinds(kind: str) -> tuple[str, ...]:
+    """How a reply names the kind; one character, or the first of several Latin words, only as a predicate."""
+    if not kind:
+        return ()
+    if len(kind) == 1:
+        return (rf"(?:是|为|属于)[^，,]{{0,6}}{re.escape(kind)}(?![\u4e00-\u9fff])",)
+    first, _, more = kind.partition(" ")
+    if kind.isascii() and more:
+        return re.escape(kind), rf"\b{re.escape(first)}(?=\s?(?:[.,;]|\Z))"
+    return (re.escape(kind),)
 
 
 def is_of_question(form: str, place: int, asked: Asked) -> bool:

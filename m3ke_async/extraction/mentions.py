@@ -185,9 +185,17 @@ def _told(text: str, end: int, letter: str, asked: Asked) -> int:
     for place in range(end, min(end + 6, len(text))):
         if text.startswith(option, place) and (place > end or len(option) > 1):
             return place + len(option)
+        if end < place and len(text) < place + len(option) and _breaks_off(text, end, place, option):
+            return len(text)
         if text[place] not in _GLUE:
             break
     return 0
+
+
+def _breaks_off(text: str, end: int, place: int, option: str) -> bool:
+    """Whether the text ends inside the option that follows a letter in the middle of a line."""
+    inside = "\n" not in ("\n" + text[:end])[-6:]
+    return inside and option.startswith(text[place:].rstrip())
 
 
 def _is_list(letters: str, text: str, start: int, end: int, asked: Asked) -> bool:

@@ -24,15 +24,17 @@ _BEFORE = tuple(_NAMES_BEFORE.split())
 _BEFORE_ENDS = frozenset(name[-1] for name in _BEFORE) | frozenset(name[-1].upper() for name in _BEFORE)
 _NAMES_AFTER = (
     "公司 银行 超 语言 型 细胞 股 市 区 县 级 座 栋 队 组 班 国 厂 企业 村 校 君 某 地 站 城 省 酒店"
-    " 轮 船 车 点 物质 元素 淋巴"
+    " 轮 船 车 点 物质 元素 原子 离子 分子 键 双键 单键 三键 淋巴"
     " 链 波 楼 字 音 大调 小调 面 端 角 集 罩杯 罗 女士 先生 盘 柱 栏 列 反应 肽 类"
 )
 _AFTER = tuple(_NAMES_AFTER.split())
 _FORMULA = Pattern(
-    r"\s?(?:[=∩∪∈∉⊂⊆^·≠≤≥+]|×(?=[^\s)）|])|\s×\s?\w|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|-[A-Za-z])"
+    r"\s?(?:[=≡∩∪∈∉⊂⊆^·≠≤≥+]|×(?=[^\s)）|])|\s×\s?\w|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|-[A-Za-z])"
 )
 #: The chance of an option, which is not that of an event of the question.
 _CHANCE = Pattern(r"[A-D]\)\s?[:=≈]\s?(?:0?\.\d|\d{1,2}(?:\.\d+)?%)")
+#: A letter, then a sign of equality or a bond: the letter after it is a part of the formula.
+_BOND = Pattern(r"(?<![A-Za-z])[A-Z]\s?[=≡]\Z")
 #: One letter after another by rank.
 _ORDER = Pattern(r"[A-D]\s{0,2}[<>]\s{0,2}\Z")
 #: A number that is no number of a list, so that the letter after it is a unit.
@@ -87,6 +89,8 @@ def _is_named(text: str, start: int, left: str) -> bool:
     if text[max(0, start - 3) : start].strip(" ")[-1:] in {"<", ">"} and _ORDER.search(
         text, max(0, start - 6), start
     ):
+        return True
+    if left in {"=", "≡"} and _BOND.search(text, max(0, start - 4), start):
         return True
     if left == "/":
         before = text[start - 2 : start - 1]

@@ -1,7 +1,7 @@
 """The reply in one alphabet, with a way back to where each character stood.
 
-Only invisible characters are taken out. All else keeps its place: look-alike letters are exchanged
-one for one and markup is overwritten with spaces.
+Only invisible characters and the marks of bold letters and code are taken out. All else keeps its place:
+look-alike letters are exchanged one for one and other markup is overwritten with spaces.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from m3ke_async.extraction.traditional import SIMPLIFIED
 if TYPE_CHECKING:
     import re
 
-_INVISIBLE = Pattern(
+_UNSEEN = Pattern(
     "[\u00ad\u0300-\u036f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u20d0-\u20ff\ufe00-\ufe0f\ufeff"
-    "\U000e0000-\U000e01ef]"
+    "\U000e0000-\U000e01ef]|[*`]+"
 )
 #: What the table below may exchange; ASCII, simplified Chinese and usual punctuation are left alone.
 _SPECIAL = Pattern(
@@ -74,8 +74,19 @@ def same_alphabet(text: str) -> str:
 
 
 def invisible(text: str) -> list[tuple[int, int]]:
-    """The stretches of the text that show nothing."""
-    return [] if text.isascii() else [found.span() for found in _INVISIBLE.finditer(text)]
+    """The stretches of the text that show nothing, or only that letters are bold or code."""
+    if text.isascii() and "*" not in text and "`" not in text:
+        return []
+    spans = (found.span() for found in _UNSEEN.finditer(text))
+    return [(start, end) for start, end in spans if text[start] not in "*`" or not _parts(text, start, end)]
+
+
+def _parts(text: str, start: int, end: int) -> bool:
+    """Whether these marks part words, multiply or stand apart, so that a blank must take their place."""
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if not before.strip() and not after.strip():
+        return True
+    return before.isascii() and before.isalnum() and after.isascii() and after.isalnum()
 
 
 def without_markup(text: str) -> str:

@@ -21,21 +21,25 @@ class Asks(StrEnum):
 
 
 _WRONG = Words(
-    r"不正确|错误|错的|有误|不恰当|不当|不对|不准确|不成立|不妥|不合理|不确切|不合适|不科学|不真实",
+    r"不正确|错误|错的|有误|不恰当|不当|不对|不准确|不成立|不妥|不合理|不确切|不合适|不科学|不真实"
+    r"|(?:有|存在)(?:语病|歧义|毛病|错别字|别字)",
     r"\b(?:false\b|incorrect|untrue|wrong)|n[o'’]t (?:true|correct|right|accurate|valid)",
 )
 _NOT = Words(
     r"不属|不(?:就|都)?是|不能|不可|不符|不包|不会|无关|不需|不由|不互|不应|不得|不存在|不同于|除外|除了.{0,4}\Z|不适|不宜|不享有|不具|没有|不在"
-    r"|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非|不起|未.{1,8}(?:哪|何|的[是有一])|不作为|不产生|不需要",
+    r"|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非|不起|未.{1,8}(?:哪|何|的[是有一])|不作为|不产生|不需要"
+    r"|(?:未曾|不曾|从未|未被)(?!.{0,30}(?:原因|因为|结果|后果|影响|意义))",
     r"\bexcept\b|\b(?:is|are|was|were|does|do|did|can|could|has|have|would|should|will|must)\s?n[o'’]t\b"
     r"|\bnot\s(?:an?|one|likely|considered|included|usually|typically|part|the)\b|\bleast\b",
 )
 #: What a question denies, after its denial and the helping verb: 计入 of 不应计入.
-_DENIED = Pattern(r"(?:[不未非]|没有)(?:应该?|能够?|可以?|会|需要?|得|宜|该|必)?([\u4e00-\u9fff]{2})")
+_DENIED = Pattern(
+    r"(?:[不未非]|没有)(?:曾经?|被|应该?|能够?|可以?|会|需要?|得|宜|该|必)?([\u4e00-\u9fff]{2})"
+)
 #: What a question says that its answer is not: the kind of 不是某类 and of "is not a kind".
 _DENIED_KIND = Pattern(
     r"(?:不属于|不(?:就|都)?是|不包括在?|不作为|不列入|不在)由?(?!下|以|哪|其)"
-    r"([^，。；()（）\s]{2,20}?)(?:的(?:一?[项个种]|选项)?|之[一列])?(?:是|有|为)?\Z"
+    r"([^，。；()（）\s]{1,20}?)(?:的(?:一?[项个种]|选项)?|之[一列])?(?:是|有|为)?\Z"
     r"|([^，。；()（）\s]{2,20})(?:不包括|不包含|不含)\Z"
     r"|\ball\s(?:of\s)?the\sfollowing\s(?:are|is|were|may\sbe|can\sbe)\s([a-z][a-z -]{2,60}?),?\sexcept\Z"
     r"|\bnot\s(?:considered\s)?(?:an?\s|(?:one\sof\s|part\sof\s)?(?:the\s)?)?([a-z][a-z -]{2,40})\Z"
@@ -63,7 +67,7 @@ def asks(question: str) -> Asks:
         clause = sentence.replace(",", "，").rpartition("，")[2]
         if len(clause) > 3 and not _REQUEST.search(clause):
             sentence = clause
-    sentence = _FLAWLESS.sub("", sentence)
+    sentence = without_flawless(sentence)
     if _WRONG.search(sentence):
         return Asks.WRONG
     return Asks.NOT if _NOT.search(sentence) or _ALL_BUT.search(end) else Asks.RIGHT
@@ -79,6 +83,11 @@ def denied_kind(question: str) -> str:
     """What a question says that its answer is not, empty where it denies something else."""
     found = _DENIED_KIND.search(question.lower().rstrip(_MARKS)[-_END:])
     return next(filter(None, found.groups())).removesuffix("s") if found else ""
+
+
+def without_flawless(said: str) -> str:
+    """The words without a denial of flaws, which calls something right."""
+    return _FLAWLESS.sub("", said)
 
 
 def denies(said: str) -> bool:

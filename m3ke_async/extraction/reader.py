@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 #: Where a reply runs on into another question or another speaker's turn.
 _CUT = Pattern(
-    r"[\n题问<。](?:(?<=[A-H]题)目|(?<=[A-H]问)题\s?[:：]|(?<=。)\d{1,3}[.、．]\s?[^\n]{4,120}[（(]\s{0,6}[)）]"
+    r"[\n题问<。](?:(?<=[A-H]题)目|(?<=[A-H]问)题\s?[:：]|(?<=下一题)\s?[:：]"
+    r"|(?<=。)\s{0,2}[^\n。]{4,120}[?？)）是为]\s{0,3}A\s?[.、．:：)）][^\n]{1,80}?\sB\s?[.、．:：)）]|(?<=。)\d{1,3}[.、．]\s?[^\n]{4,120}[（(]\s{0,6}[)）]"
     r"|(?<=\n)\s{0,4}(?:[【\[]?(?:题目|题干|问题|下一题|例题|例\d)[】\]]?\s?[:：]|[【\[](?:题目|题干|问题|下一题|例\d?)[】\]]"
     r"|第\d{1,3}题\s?[:：]|(?:单|多|单项|多项)?选(?:择)?题\s?[:：]|(?:用户|提问|请你回答|问)\s?[:：]"
     r"|(?:question\s?\d{0,3}|q\d{0,3}|user|human|instruction|problem\s?\d{0,3}|example\s?\d{0,3})\s?[:：]"
@@ -36,7 +37,8 @@ _CUT = Pattern(
     r"|(?:q|question\s)\d{1,3}[.)]|\d{1,3}[.、．]\s?(?:下列|以下|关于|[^\n]{4,120}[（(]\s{0,6}[)）])|###\s?(?:question|instruction|input|problem))"
     r"|(?:(?<=[?？]\n)|(?<=的是\n)|(?<=[（(][)）]\n)|(?<=[（(] [)）]\n))"
     r"(?=\n?\s{0,4}A\s?[.、．:：)）][^\n]{1,200}\n{1,2}\s{0,4}B\s?[.、．:：)）])"
-    r"|(?<=<)(?:\|(?:im_start|im_end|endoftext|eot_id)\|>|/s>|eos_token>|end_of_turn>)"
+    r"|(?<=<)(?:\|(?:im_start|im_end|endoftext|eot_id)\|>|/s>|eos_token>|end_of_turn>"
+    r"|eo[a-z]>(?=[^\n]{4,160}\sA\s?[.、．:：)）][^\n]{1,80}\sB\s?[.、．:：)）]))"
     r"|(?<=\n)(?P<weak>\s{0,4}(?:以下是|下面是|以下为|下面为)))",
     re.IGNORECASE,
 )
@@ -126,8 +128,8 @@ class Reader:
             echo = answers_question(text, own, asked.stem)
             if echo:
                 return picked(echo.letters, "answers-question", echo)
-        if len(told.letters) != 1 and complete and "remark" in self._names and asked.asks is Asks.RIGHT:
-            remark = remarked(text, texts, asked.stem)
+        if len(told.letters) != 1 and complete and "remark" in self._names and asked.asks is not Asks.WRONG:
+            remark = remarked(text, texts, asked)
             if remark:
                 return picked(remark.letters, "remark", remark)
         if not told.rule and complete and not listed(texts, complete=True):
@@ -169,8 +171,8 @@ class Reader:
         echoed = listed(mentions, complete=complete)
         stated = self._grammar.stated(form, mentions, echoed, asked)
         pick = statement(form.text, list(stated.values()))
-        if pick.rule == "closing" and not complete:
-            pick = NOTHING  # it may as well begin the next sentence
+        if pick.rule == "closing" and not (complete and not _begins_list(text, mentions[-1])):
+            pick = NOTHING  # it may as well begin the next sentence, or the options of a new question
         if pick.letters and not (len(named) > 1 and _CALLS_WRONG.search(form.text)):
             return pick
         events = self._grammar.judged(form, mentions, stated, asked)
@@ -197,6 +199,12 @@ class Reader:
             if every and (every not in pick.letters or len(pick.letters) == len(LETTERS)):
                 return pick._replace(letters=every, rule="all-of-them")
         return pick
+
+
+def _begins_list(text: str, mention: Mention) -> bool:
+    """Whether the first letter stands as a heading on the line after a question."""
+    asked = text[: mention.start].rstrip()[-1:] in {"?", "？"}
+    return asked and mention.letters == "A" and mention.heading and mention.opens and not mention.told
 
 
 def _only(text: str, mentions: Sequence[Mention], letter: str, asked: Asked) -> Pick:
@@ -250,7 +258,7 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
 def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:
     """Whether the only option's text in a reply is its answer, and not one of the things it speaks of."""
     size = len(text.strip())
-    if 2 * (mention.end - mention.start) > size or is_bare(text, mention, asked.stem):
+    if 2 * (mention.end - mention.start) > size or is_bare(text, mention, asked):
         return True
     if asked.all_of_them or is_listed(text, mention) or asked.texts.is_repeated(text, mention):
         return False

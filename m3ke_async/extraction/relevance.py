@@ -6,17 +6,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.polarity import Asks
 from m3ke_async.extraction.texts import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from m3ke_async.extraction.asked import Asked
     from m3ke_async.extraction.mentions import Mention
 
 #: The verbs on which a question ends, as does what a reply says before its answer.
 _VERBS = frozenset("是为有指即应该叫称作等于的在")
 #: Words that say nothing of what a sentence is about.
-_EMPTY = _VERBS | frozenset(
+EMPTY = _VERBS | frozenset(
     words(
         "the a an of is are was were be to in on at by for with from as and or that this it which what who"
         " whom following does do did one can"
@@ -84,7 +86,7 @@ class Stem:
         sentence = _last_sentence(_ASKING.sub("", self.text))
         self.words = words(sentence)
         self.clause = words(_COMMA.split(sentence)[-1])
-        self.content = frozenset(self.words) - _EMPTY
+        self.content = frozenset(self.words) - EMPTY
 
     @cached_property
     def runs(self) -> frozenset[tuple[str, ...]]:
@@ -220,19 +222,23 @@ def asks_else(said: Sequence[str], stem: Stem) -> bool:
     return False
 
 
-def is_bare(text: str, mention: Mention, stem: Stem) -> bool:
-    """Whether a reply is a lone option's text and hardly another word, none of them a verb."""
+def is_bare(text: str, mention: Mention, asked: Asked) -> bool:
+    """Whether a reply is a lone option's text and hardly another word, none of them a verb.
+
+    The question's own words count as none, unless they say of the option what the question denies.
+    """
     if len(text) > _SHORT:
         return False
     around = text[: mention.start] + " " + _IN_BRACKETS.sub("", text[mention.end :])
     said = words(around)
-    other = sum(len(word) for word in said if word not in stem.content | _EMPTY)
+    known = asked.stem.content | EMPTY if asked.asks is Asks.RIGHT else EMPTY
+    other = sum(len(word) for word in said if word not in known)
     return other <= _FEW and _PREDICATES.isdisjoint(said)
 
 
 def _telling(said: Sequence[str]) -> list[str]:
     """The words that tell one question from another."""
-    return [word for word in said if word not in _EMPTY and word not in _NEUTRAL]
+    return [word for word in said if word not in EMPTY and word not in _NEUTRAL]
 
 
 def speaks_of(text: str, mention: Mention, stem: Stem) -> bool:
