@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from m3ke_async.error_body import find_error, load_json
@@ -55,13 +56,18 @@ def usage_in(answer: Any, own: UsageFields = _USUAL) -> Usage:
 def _first(usage: dict[str, Any], *paths: str) -> int | None:
     """The first number of tokens that is there; the dots of a path lead into tables."""
     for path in paths:
-        *outer, name = path.split(".")
+        *outer, name = _steps(path)
         table: Any = usage
         for step in outer:
             table = table.get(step) if isinstance(table, dict) else None
         if (found := count(table, name)) is not None:
             return found
     return None
+
+
+@cache
+def _steps(path: str) -> list[str]:
+    return path.split(".")
 
 
 def usage_of(raw: bytes) -> Usage:

@@ -22,10 +22,12 @@ def find_protocol(name: str | None, profile: Profile) -> Protocol:
     Raises:
         UsageError: the provider does not speak it.
     """
-    spoken = [word.value for word in profile.protocols]
-    if name is not None and name not in spoken:
+    if name is None:
+        return PROTOCOLS[profile.protocols[0]]
+    if name not in profile.protocols:
+        spoken = [word.value for word in profile.protocols]
         raise UsageError(
             f"{profile.title} does not speak {name}: give --protocol {' or '.join(spoken)}, "
             "or write custom/NAME --base-url URL"
         )
-    return PROTOCOLS[name or spoken[0]]
+    return PROTOCOLS[name]

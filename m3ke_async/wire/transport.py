@@ -6,7 +6,8 @@ it adds 0.4 ms of processor time to each of them (docs/performance.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import aiohttp
@@ -17,7 +18,7 @@ from m3ke_async.wire.connector import is_socks, make_connector, proxy_for
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
-    from types import SimpleNamespace, TracebackType
+    from types import TracebackType
 
     from m3ke_async.address import Address
     from m3ke_async.providers import Profile
@@ -27,6 +28,9 @@ MAX_BODY = 16 * 1024 * 1024
 
 #: How a connection shows that it ended, when something is sent or awaited.
 _ENDED = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, aiohttp.ClientConnectionResetError)
+
+#: Seconds in which it shows that it had ended before; a server that breaks off its work takes longer.
+_AT_ONCE = 1.0
 
 
 class BodyTooLargeError(M3keError):
@@ -52,23 +56,11 @@ class Response:
         return 200 <= self.status < 300
 
 
-@dataclass(slots=True)
-class _Sending:
-    """One request on its way: whether its connection had been used before, and not a byte came back."""
-
-    kept: bool = False
-
-
-async def _on_reuse(session: aiohttp.ClientSession, context: SimpleNamespace, params: object) -> None:
-    if isinstance(context.trace_request_ctx, _Sending):
-        context.trace_request_ctx.kept = True
-
-
 class Transport:
     """Posts bodies to one endpoint. It does not follow redirects, and sends nothing again but for one case.
 
-    Where a kept connection ends before a byte of the answer, the server has closed it, and hardly ever read
-    the request: a fresh connection takes it, once.
+    Where a connection ends at once and before a byte of the answer, the server had closed a kept one, and
+    hardly ever read the request: a fresh connection takes it, once.
 
     Args:
         address: where to post.
@@ -102,9 +94,8 @@ class Transport:
         if key:
             headers[profile.key_header] = f"{profile.key_prefix}{key}"
         self._ask, self._look = address.ask, address.look
+        self._keeps = False  # whether there may be a kept connection
         proxy = proxy_for(address)
-        trace = aiohttp.TraceConfig()
-        trace.on_connection_reuseconn.append(_on_reuse)
         self._kept, self._fresh = (
             aiohttp.ClientSession(
                 headers=headers,
@@ -112,7 +103,6 @@ class Transport:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, connect=connect_timeout),
                 proxy=None if is_socks(proxy) else proxy,
-                trace_configs=[trace] if "keepalive_timeout" in how else None,
             )
             for how in ({"keepalive_timeout": 75.0}, {"force_close": True})
         )
@@ -130,14 +120,22 @@ class Transport:
             BodyTooLargeError: the answer is larger than `MAX_BODY`.
         """
         if fresh:
-            return await self._request(self._fresh, "POST", self._ask, body)
-        sending = _Sending()
+            return await _whole(await self._send(self._fresh, body))
+        sent = time.monotonic()
         try:
-            return await self._request(self._kept, "POST", self._ask, body, sending)
-        except _ENDED:
-            if not sending.kept:
+            response = await self._send(self._kept, body)
+        except _ENDED as error:
+            late = time.monotonic() - sent > _AT_ONCE
+            if late or not self._keeps or isinstance(error, aiohttp.ClientConnectorError):
                 raise
-        return replace(await self._request(self._fresh, "POST", self._ask, body), resent=True)
+        else:
+            self._keeps = True
+            return await _whole(response)
+        return await _whole(await self._send(self._fresh, body), resent=True)
+
+    async def _send(self, session: aiohttp.ClientSession, body: bytes) -> aiohttp.ClientResponse:
+        """An answer as far as its headers."""
+        return await session.post(self._ask, data=body, allow_redirects=False)
 
     def move(self, address: Address) -> None:
         """Ask at another address of the same server from now on."""
@@ -145,30 +143,7 @@ class Transport:
 
     async def models(self) -> Response:
         """The server's list of models; raises as `ask` does."""
-        return await self._request(self._kept, "GET", self._look, None)
-
-    async def _request(
-        self,
-        session: aiohttp.ClientSession,
-        method: str,
-        url: str,
-        body: bytes | None,
-        sending: _Sending | None = None,
-    ) -> Response:
-        sending = sending or _Sending()
-        async with session.request(
-            method, url, data=body, allow_redirects=False, trace_request_ctx=sending
-        ) as response:
-            sending.kept = False
-            content = response.content
-            received = await content.readany()
-            while not content.at_eof():
-                received += await content.readany()
-                if len(received) > MAX_BODY:
-                    raise BodyTooLargeError(f"the server sent more than {MAX_BODY >> 20} MiB as one answer")
-            return Response(
-                response.status, {name.lower(): value for name, value in response.headers.items()}, received
-            )
+        return await _whole(await self._kept.get(self._look, allow_redirects=False))
 
     async def __aenter__(self) -> Self:
         return self
@@ -178,3 +153,16 @@ class Transport:
     ) -> None:
         await self._kept.close()
         await self._fresh.close()
+
+
+async def _whole(response: aiohttp.ClientResponse, *, resent: bool = False) -> Response:
+    """An answer with its body."""
+    async with response:
+        content = response.content
+        received = await content.readany()
+        while not content.at_eof():
+            received += await content.readany()
+            if len(received) > MAX_BODY:
+                raise BodyTooLargeError(f"the server sent more than {MAX_BODY >> 20} MiB as one answer")
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Response(response.status, headers, received, resent)
