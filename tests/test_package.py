@@ -180,7 +180,7 @@ def test_an_installation_finds_its_own_files(wheel: Path, tmp_path: Path) -> Non
     assert found["version"] == version()
     assert found["tasks"] == 71
     assert found["models"] >= 2
-    assert found["templates"] == ["m3ke-en/1", "m3ke-zh/1"]
+    assert {"m3ke-en/1", "m3ke-zh/1"} <= set(found["templates"])
     assert {"openai", "vllm", "local", "custom"} <= set(found["providers"])
     assert found["published"] >= 13
     assert found["sample"] >= 24
