@@ -302,6 +302,7 @@ def _show(result: RunResult, settings: RunSettings, *, as_json: bool) -> int:
 @_run_options
 def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> None:
     """Requests, tokens, price and time of a run; sends nothing."""
+    from m3ke_async.owed import fresh_since
     from m3ke_async.plan import make_plan
     from m3ke_async.progress import make_display
     from m3ke_async.replies import open_store
@@ -311,7 +312,8 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
     settings = _settings(model, config, options)
     evaluation, target = _prepare(settings, make_display(quiet=quiet), sends=False)
     directory = run_directory(evaluation)
-    evaluation = evaluation.as_begun(directory.read())
+    record = directory.read()
+    evaluation, since = evaluation.as_begun(record), fresh_since(settings, record)
     batch = filling = None
     if settings.batch:
         from m3ke_async.batch.client import batch_api
@@ -321,9 +323,9 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
         filling = Filling(batch)
     if directory.store.exists():
         with open_store(directory, _fail) as store:
-            planned = make_plan(evaluation, store, filling)
+            planned = make_plan(evaluation, store, since, filling)
     else:
-        planned = make_plan(evaluation, None, filling)
+        planned = make_plan(evaluation, None, since, filling)
     price = price_of(settings, target.profile, target.model)
     if batch is not None and price is not None:
         price = batch_price(price, target.profile) or price

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from m3ke_async.owed import Standing, standing
 from m3ke_async.prompt import load_template, template_names
 
 if TYPE_CHECKING:
@@ -68,12 +69,15 @@ class Plan:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def make_plan(evaluation: Evaluation, store: ReplyStore | None, filling: Filling | None = None) -> Plan:
+def make_plan(
+    evaluation: Evaluation, store: ReplyStore | None, since: float, filling: Filling | None = None
+) -> Plan:
     """Go through all questions of a run as it would.
 
     Args:
         evaluation: what is asked.
         store: replies that are there already; None where there is no store yet.
+        since: Unix time in seconds; with `--fresh`, older replies do not count.
         filling: counts the files of a run by batches; None for a live run.
     """
     settings = evaluation.settings
@@ -86,8 +90,11 @@ def make_plan(evaluation: Evaluation, store: ReplyStore | None, filling: Filling
             asks += 1
             dropped += item.prompt.dropped
             fewer += item.prompt.shots + item.prompt.dropped < settings.shots
-            if store is not None and store.get(item.request.key) is not None:
+            stands = standing(settings, store, item.request.key, since)
+            if stands is Standing.ANSWERED:
                 stored += 1
+            elif stands is Standing.LEFT_OUT:
+                continue
             elif item.request.key in seen:
                 repeated += 1
             else:

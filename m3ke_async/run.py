@@ -33,6 +33,7 @@ from m3ke_async.errors import (
 from m3ke_async.evaluation import Evaluation, make_evaluation
 from m3ke_async.manifest import load_manifest
 from m3ke_async.manner import ThinkingMode
+from m3ke_async.owed import fresh_since
 from m3ke_async.places import default_suite_path, user_path
 from m3ke_async.progress import Silent
 from m3ke_async.providers import parse_model
@@ -228,7 +229,7 @@ async def run(
     with directory.claim(), open_store(directory, display.warn) as store:
         earlier = directory.read()  # once more: the process that had the claim may just have ended
         elsewhere = _in_batches(directory, display) if asking is ask else frozenset()
-        since = _since(settings, earlier)
+        since = fresh_since(settings, earlier)
         session = Session(directory, evaluation, target, display, tally, earlier, since, elsewhere)
         _record(session, "running")
         stopped: M3keError | None = None
@@ -374,13 +375,6 @@ def _is_published(suite: Suite, split: Split) -> bool:
     if suite.layout.name is not SuiteName.M3KE:
         return False
     return all(task.sha256.get(split) == published.get(task.name, {}).get(split) for task in suite.tasks)
-
-
-def _since(settings: RunSettings, earlier: Mapping[str, Any] | None) -> float:
-    """The time from which replies count as fresh: that of the first command, while it is unfinished."""
-    unfinished = earlier if earlier is not None and earlier["state"] != "complete" else {}
-    since = unfinished.get("fresh_since") if settings.fresh else None
-    return time.time() if since is None else float(since)
 
 
 def _announce(evaluation: Evaluation, display: Display) -> None:

@@ -13,6 +13,7 @@ from m3ke_async.error_body import read_body
 from m3ke_async.errors import IncompleteError, M3keError
 from m3ke_async.interrupt import signals_stop
 from m3ke_async.manner import ThinkingMode
+from m3ke_async.owed import Standing, standing
 from m3ke_async.proof import NO_QUESTION, RefusedError, prove
 from m3ke_async.recent import Recent
 from m3ke_async.results import choose
@@ -276,25 +277,19 @@ def owed(session: Session, task: Task, store: ReplyStore, tally: Tally) -> Itera
     """The questions of a task that have no reply yet; None now and then, where others may run."""
     from m3ke_async.backlog import Ask
 
-    evaluation, since = session.evaluation, session.since
-    settings = evaluation.settings
+    evaluation = session.evaluation
     passed = 0
     for item in evaluation.items(task):
         request = item.request
         tally.dropped_shots += item.prompt.dropped
-        reply = store.get(request.key)
-        again = reply is not None and (
-            (settings.fresh and reply.received_at < since) or (settings.retry_filtered and reply.filtered)
-        )
-        if reply is not None and not again:
-            tally.stored += 1
-        elif request.key in session.elsewhere or (
-            settings.retry_failed and store.get_failure(request.key) is None
-        ):
-            tally.total -= 1
-        else:
+        stands = standing(evaluation.settings, store, request.key, session.since)
+        if stands is Standing.OWED and request.key not in session.elsewhere:
             yield Ask(request, item.shown)
             continue
+        if stands is Standing.ANSWERED:
+            tally.stored += 1
+        else:
+            tally.total -= 1
         passed += 1
         if passed % _PASS == 0:
             yield None
