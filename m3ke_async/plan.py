@@ -9,6 +9,7 @@ import orjson
 
 from m3ke_async.owed import Standing, standing
 from m3ke_async.prompt import load_template, template_names
+from m3ke_async.suites.layout import PUBLISHED, load_layout
 
 if TYPE_CHECKING:
     from m3ke_async.batch.write import Filling
@@ -118,8 +119,10 @@ def make_plan(
 
 
 def _prompts(evaluation: Evaluation, first: Item) -> dict[str, str]:
-    """The first question in every template, the run's own before the others."""
-    templates = [evaluation.template, *map(load_template, template_names())]
+    """The first question in every template, the run's own before the others; not in other suites' words."""
+    others = {load_layout(name).template for name in PUBLISHED} - {evaluation.whole.layout.template}
+    names = [name for name in template_names() if name not in others]
+    templates = [evaluation.template, *map(load_template, names)]
     prompts: dict[str, str] = {}
     for template in templates:
         if template.name not in prompts:

@@ -434,6 +434,12 @@ def test_each_suite_is_asked_in_the_words_of_its_paper(
     assert made.settings.suite == suite.layout.name
 
 
+def test_a_plan_shows_the_prompt_of_the_suites_paper_first(tmp_path: Path) -> None:
+    options = ("--base-url", "http://127.0.0.1:9/v1", "--data", ceval(tmp_path), "--split", "val", "--json")
+    prompts = m3ke("plan", "custom/m", *options, "--results", tmp_path / "results").json["prompts"]
+    assert list(prompts) == ["ceval/1", "m3ke-en/1", "m3ke-zh/1"]
+
+
 def test_another_template_can_be_given(tmp_path: Path) -> None:
     chosen = make_settings("custom/m", {"split": "val", "template": "m3ke-en/1"})
     made = make_evaluation(chosen, load_suite(ceval(tmp_path)), load_profile("custom"), "m", "http://h/v1")
