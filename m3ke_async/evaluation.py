@@ -128,12 +128,11 @@ class Evaluation:
             return ()
         return (self.constraint,) if self.constraint else constraints_of(self.profile, self.protocol)
 
-    def wanted(self, messages: Sequence[Message], *, examples: bool) -> Wanted:
-        """What is asked for by these messages."""
+    def wanted(self, *, examples: bool) -> Wanted:
+        """What the requests ask for, whose prompts hold examples or not."""
         settings, profile = self.settings, self.profile
         wanted = Wanted(
             model=self.model,
-            messages=messages,
             temperature=settings.temperature,
             max_tokens=settings.max_tokens,
             token_parameter=profile.token_parameter.value,  # JSON takes no enum as a name
@@ -149,17 +148,17 @@ class Evaluation:
             case _:
                 return replace(wanted, stop=self.template.stops(examples=examples))
 
-    def request(self, wanted: Wanted, *, sample: int = 0) -> ChatRequest:
-        """The request for it."""
+    def request(self, wanted: Wanted, messages: Sequence[Message], *, sample: int = 0) -> ChatRequest:
+        """The request that asks for it with these messages."""
         protocol = self.protocol
         # Two models served at one address one after the other must not share replies.
         address = self.address if protocol.names_model else f"{self.address}#{self.model}"
         return ChatRequest(
             self.profile.name,
             address,
-            canonical_body(adapt(protocol.body(wanted), self.changes)),
+            canonical_body(adapt(protocol.body(wanted, messages), self.changes)),
             sample,
-            prompt_chars=sum(len(message["content"]) for message in wanted.messages),
+            prompt_chars=sum(len(message["content"]) for message in messages),
         )
 
     @property
@@ -181,15 +180,14 @@ class Evaluation:
             fewshot=settings.fewshot,
             system=settings.system,
         )
-        wanted_with = [self.wanted((), examples=examples) for examples in (False, True)]
+        wanted = [self.wanted(examples=examples) for examples in (False, True)]
         variants, left_out = self.variants, self.left_out.get(task.name, frozenset())
         within = settings.shard.of(task.name, islice(task.questions(settings.split), settings.limit))
         for question in (question for question in within if question.id not in left_out):
             for rotation, sample in variants:
                 shown = rotated(question, rotation or 0)
                 prompt = prompter.prompt(shown)
-                wanted = replace(wanted_with[prompt.shots > 0], messages=prompt.messages)
-                request = self.request(wanted, sample=sample or 0)
+                request = self.request(wanted[prompt.shots > 0], prompt.messages, sample=sample or 0)
                 yield Item(task, question, shown, prompt, request, rotation, sample)
 
     def identity(self) -> dict[str, Any]:
@@ -255,7 +253,7 @@ def make_evaluation(
         else {}
     )
     evaluation = Evaluation(settings, suite, selected, profile, model, address, template, changes, left_out)
-    evaluation.wanted((), examples=False)  # what cannot be asked for is known before anything is sent
+    evaluation.wanted(examples=False)  # what cannot be asked for is known before anything is sent
     return evaluation
 
 

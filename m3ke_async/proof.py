@@ -100,4 +100,4 @@ async def _failure(evaluation: Evaluation, endpoint: Endpoint, send: Send) -> st
 
 
 def _request(evaluation: Evaluation) -> ChatRequest:
-    return evaluation.request(replace(evaluation.wanted((), examples=False), messages=_TASK))
+    return evaluation.request(evaluation.wanted(examples=False), _TASK)

@@ -41,12 +41,12 @@ def said(content: Any, finish: str | None = "stop", **fields: Any) -> Reply | No
 
 
 def test_a_temperature_of_zero_is_sent() -> None:
-    made = body(Wanted("m", [], temperature=0.0, max_tokens=16, stop=("\n",)))
+    made = body(Wanted("m", temperature=0.0, max_tokens=16, stop=("\n",)), [])
     assert made == {"model": "m", "messages": [], "temperature": 0.0, "max_tokens": 16}
 
 
 def test_the_limit_of_tokens_goes_by_the_name_that_the_provider_wants() -> None:
-    made = body(Wanted("m", [], 1.0, 16, token_parameter="max_completion_tokens"))
+    made = body(Wanted("m", 1.0, 16, token_parameter="max_completion_tokens"), [])
     assert made["max_completion_tokens"] == 16
     assert "max_tokens" not in made
 

@@ -31,15 +31,15 @@ def continued(text: Any, finish: str | None = "stop", **fields: Any) -> bytes:
 
 
 def test_the_prompt_is_plain_text_and_the_stops_are_sent() -> None:
-    asked = Wanted("m", [{"role": "user", "content": "问题\n正确的选项是："}], 0.0, 8, stop=("\n\n",))
-    assert body(asked) == {
+    asked = Wanted("m", 0.0, 8, stop=("\n\n",))
+    assert body(asked, [{"role": "user", "content": "问题\n正确的选项是："}]) == {
         "model": "m",
         "prompt": "问题\n正确的选项是：",
         "temperature": 0.0,
         "max_tokens": 8,
         "stop": ["\n\n"],
     }
-    assert "stop" not in body(Wanted("m", [], 0.0, 8))
+    assert "stop" not in body(Wanted("m", 0.0, 8), [])
 
 
 def test_a_continuation_is_a_reply() -> None:

@@ -33,12 +33,12 @@ def parsed(answer: Any) -> Reply | None:
     return parse(json.dumps(answer).encode(), PROFILE)
 
 
-def wanted(temperature: float, stop: tuple[str, ...] = ()) -> Wanted:
-    return Wanted("m", [{"role": "user", "content": "问"}], temperature, 8, stop=stop)
+def asked(temperature: float, stop: tuple[str, ...] = ()) -> dict[str, Any]:
+    return body(Wanted("m", temperature, 8, stop=stop), [{"role": "user", "content": "问"}])
 
 
 def test_greedy_sends_no_temperature_since_zero_is_refused() -> None:
-    assert body(wanted(0.0, ("\n\n",))) == {
+    assert asked(0.0, ("\n\n",)) == {
         "inputs": "问",
         "parameters": {
             "max_new_tokens": 8,
@@ -51,7 +51,7 @@ def test_greedy_sends_no_temperature_since_zero_is_refused() -> None:
 
 
 def test_sampling_is_asked_for_in_words() -> None:
-    parameters = body(wanted(0.5))["parameters"]
+    parameters = asked(0.5)["parameters"]
     assert (parameters["do_sample"], parameters["temperature"]) == (True, 0.5)
     assert "stop" not in parameters
 
@@ -59,7 +59,7 @@ def test_sampling_is_asked_for_in_words() -> None:
 def test_every_parameter_is_one_that_the_server_takes(shared: Path) -> None:
     facts = json.loads((shared / "server-facts" / "tgi-from-repo.json").read_text("utf-8"))
     known = {*facts["generate_request"]["parameters"], "temperature"}
-    assert body(wanted(0.5, ("\n",)))["parameters"].keys() <= known
+    assert asked(0.5, ("\n",))["parameters"].keys() <= known
 
 
 def test_a_generation_is_a_reply() -> None:

@@ -16,14 +16,17 @@ from m3ke_async.wire.letters import letters_in
 from m3ke_async.wire.protocol import Protocol, Wanted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from m3ke_async.prompt import Message
     from m3ke_async.providers import Profile
 
 
-def body(wanted: Wanted) -> dict[str, Any]:
+def body(wanted: Wanted, messages: Sequence[Message]) -> dict[str, Any]:
     """The request's body; every field in it is sent, a temperature of 0 too."""
     return {
         "model": wanted.model,
-        "messages": list(wanted.messages),
+        "messages": list(messages),
         "temperature": wanted.temperature,
         wanted.token_parameter: wanted.max_tokens,
         **wanted.fields,

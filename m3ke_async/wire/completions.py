@@ -15,14 +15,17 @@ from m3ke_async.wire.letters import letters_in
 from m3ke_async.wire.protocol import Protocol, Wanted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from m3ke_async.prompt import Message
     from m3ke_async.providers import Profile
 
 
-def body(wanted: Wanted) -> dict[str, Any]:
+def body(wanted: Wanted, messages: Sequence[Message]) -> dict[str, Any]:
     """The request's body; every field in it is sent."""
     made: dict[str, Any] = {
         "model": wanted.model,
-        "prompt": plain_text(wanted.messages),
+        "prompt": plain_text(messages),
         "temperature": wanted.temperature,
         "max_tokens": wanted.max_tokens,
         **(constraint_fields(wanted.constraint) if wanted.constraint else {}),

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a request asks for, whatever a protocol calls it.
+    """What the requests of a run ask for besides their messages, whatever a protocol calls it.
 
     Attributes:
         model: its name at the provider.
-        messages: the prompt.
         temperature: 0 takes the most likely token each time.
         max_tokens: completion tokens at most.
         token_parameter: the provider's name for that limit, where the protocol leaves a choice.
@@ -30,7 +29,6 @@ class Wanted:
     """
 
     model: str
-    messages: Sequence[Message]
     temperature: float
     max_tokens: int
     token_parameter: str = "max_tokens"  # noqa: S105 - a field's name
@@ -51,7 +49,7 @@ class Protocol:
         constraints: how a reply can be held to one letter; None is as the provider's file says.
         at_root: whether the routes lie beside the base's `/v1` and not below it.
         names_model: whether the body names the model; else it stands in the identity's address.
-        body: the request's body; whatever is in it is sent and is part of the identity.
+        body: the body that asks with these messages; all of it is sent, and is part of the identity.
         parse: the reply in a 200 answer, without its latency and number of attempts; None where
             there is none. It is total: any bytes will do.
         usage_of: tokens that an answer without a reply reports; an empty Usage where it reports none.
@@ -60,7 +58,7 @@ class Protocol:
     name: str
     route: str | None
     look: str
-    body: Callable[[Wanted], dict[str, Any]]
+    body: Callable[[Wanted, Sequence[Message]], dict[str, Any]]
     parse: Callable[[bytes, Profile], Reply | None]
     usage_of: Callable[[bytes], Usage]
     constraints: tuple[Constraint, ...] | None = None

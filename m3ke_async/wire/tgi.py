@@ -16,6 +16,9 @@ from m3ke_async.wire.letters import letters_in
 from m3ke_async.wire.protocol import Protocol, Wanted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from m3ke_async.prompt import Message
     from m3ke_async.providers import Profile
 
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 _MOST_TOP_TOKENS = 5
 
 
-def body(wanted: Wanted) -> dict[str, Any]:
+def body(wanted: Wanted, messages: Sequence[Message]) -> dict[str, Any]:
     """The request's body; every field in it is sent.
 
     Without `parameters` the server samples, and a temperature of 0 is refused: greedy is to
@@ -43,7 +46,7 @@ def body(wanted: Wanted) -> dict[str, Any]:
         parameters["top_n_tokens"] = min(wanted.logprobs, _MOST_TOP_TOKENS)
     if wanted.stop:
         parameters["stop"] = list(wanted.stop)
-    return {"inputs": plain_text(wanted.messages), "parameters": parameters}
+    return {"inputs": plain_text(messages), "parameters": parameters}
 
 
 def parse(raw: bytes, profile: Profile) -> Reply | None:
