@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from m3ke_async.api import evaluate, evaluate_sync
     from m3ke_async.choice import Choice, extract_choice
     from m3ke_async.compare import compare_runs
     from m3ke_async.comparison import Comparison
     from m3ke_async.errors import DataError, ExitCode, IncompleteError, M3keError, StoppedError, UsageError
     from m3ke_async.reopen import read_run
     from m3ke_async.request import Outcome
-    from m3ke_async.run import RunResult, evaluate, evaluate_sync
+    from m3ke_async.run import RunResult
     from m3ke_async.suite import Question, Suite, Task, load_suite
 
 __all__ = [
@@ -53,8 +54,8 @@ _HOMES = {
     "read_run": "reopen",
     "Outcome": "request",
     "RunResult": "run",
-    "evaluate": "run",
-    "evaluate_sync": "run",
+    "evaluate": "api",
+    "evaluate_sync": "api",
     "Question": "suite",
     "Suite": "suite",
     "Task": "suite",

@@ -8,18 +8,13 @@ The same settings mean the same directory, and running again asks only what is o
 
 from __future__ import annotations
 
-import asyncio
 import os
-import sys
-import time
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from m3ke_async import __version__
 from m3ke_async.batch.state import Batches, under_way
 from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import (
@@ -27,33 +22,32 @@ from m3ke_async.errors import (
     IncompleteError,
     InterruptedRunError,
     M3keError,
-    StoppedError,
     UsageError,
 )
 from m3ke_async.evaluation import Evaluation, make_evaluation
-from m3ke_async.manifest import load_manifest
 from m3ke_async.manner import ThinkingMode
 from m3ke_async.owed import fresh_since
 from m3ke_async.places import default_suite_path, user_path
 from m3ke_async.progress import Silent
 from m3ke_async.providers import parse_model
+from m3ke_async.record import recording, write_record
 from m3ke_async.replies import in_store, open_store
 from m3ke_async.results import write_results
 from m3ke_async.rundir import RunDir, checked_name, differences, run_name
 from m3ke_async.score import Scores
 from m3ke_async.session import Session, ask
-from m3ke_async.settings import RunOptions, RunSettings, make_settings
 from m3ke_async.suite import AUTO, Split, Suite, load_suite
 from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.tally import Ledger, Price, Tally
 from m3ke_async.target import find_target, price_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+    from collections.abc import Awaitable, Mapping
     from pathlib import Path
     from typing import Protocol
 
     from m3ke_async.progress import Display
+    from m3ke_async.settings import RunSettings
     from m3ke_async.store import ReplyStore
     from m3ke_async.target import Target
 
@@ -64,10 +58,6 @@ if TYPE_CHECKING:
             self, session: Session, store: ReplyStore, *, price: Price | None, signals: bool
         ) -> Awaitable[None]:
             """Ask it."""
-
-
-#: Seconds between two records of what asking took.
-_RECORD_SECONDS = 3.0
 
 
 #: Fewer tokens than this seldom hold thoughts and an answer.
@@ -108,59 +98,6 @@ class RunResult:
         if self.stopped is not None:
             return self.stopped.exit_code
         return ExitCode.INCOMPLETE if self.scores.total.incomplete else ExitCode.COMPLETE
-
-
-async def evaluate(
-    model: str, suite: Suite | str | Path | None = None, **options: Unpack[RunOptions]
-) -> RunResult:
-    """Evaluate a model, or continue; for scripts and notebooks.
-
-    Args:
-        model: `provider/model`.
-        suite: a loaded suite, a path, or `sample`; the fetched M3KE where it is None.
-        options: as of `m3ke run`, with underscores; see RunSettings.
-
-    Raises:
-        UsageError: settings that cannot work; nothing was sent.
-        StoppedError: the provider stopped the run: key, money, model. What was answered is kept.
-    """
-    if suite is not None and not isinstance(suite, Suite):
-        options["data"], suite = str(suite), None
-    result = await run(make_settings(model, options), suite=suite)
-    if isinstance(result.stopped, StoppedError):
-        raise result.stopped
-    return result
-
-
-def evaluate_sync(
-    model: str, suite: Suite | str | Path | None = None, **options: Unpack[RunOptions]
-) -> RunResult:
-    """`evaluate` for code that is not asynchronous; it works inside a running loop, too."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(evaluate(model, suite, **options))
-    return _in_a_thread(evaluate(model, suite, **options))
-
-
-def _in_a_thread(evaluation: Coroutine[Any, Any, RunResult]) -> RunResult:
-    """Run it in a loop of its own, since a notebook's loop is running in this thread; Ctrl-C ends it."""
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    cancel: Future[Callable[[], object]] = Future()
-
-    async def main() -> RunResult:
-        task = asyncio.ensure_future(evaluation)
-        cancel.set_result(partial(asyncio.get_running_loop().call_soon_threadsafe, task.cancel))
-        return await task
-
-    with ThreadPoolExecutor(1, thread_name_prefix="m3ke") as pool:
-        result = pool.submit(asyncio.run, main())
-        try:
-            return result.result()
-        except KeyboardInterrupt:
-            cancel.result()()
-            raise
 
 
 def find_suite(data: str | None, name: str = AUTO) -> Suite:
@@ -231,10 +168,10 @@ async def run(
         elsewhere = _in_batches(directory, display) if asking is ask else frozenset()
         since = fresh_since(settings, earlier)
         session = Session(directory, evaluation, target, display, tally, earlier, since, elsewhere)
-        _record(session, "running")
+        write_record(session, "running")
         stopped: M3keError | None = None
         try:
-            async with _recording(session):
+            async with recording(session):
                 await asking(session, store, price=price, signals=signals)
         except M3keError as error:
             if isinstance(error, UsageError) and not tally.ledger.requests:
@@ -242,7 +179,7 @@ async def run(
             stopped = error
         finally:
             with suppress(OSError):  # else a full disk hides why the run stopped
-                _record(session, "stopped")  # whatever comes, what asking took is known
+                write_record(session, "stopped")  # whatever comes, what asking took is known
         if isinstance(stopped, InterruptedRunError) and stopped.at_once:
             raise stopped
         scores = _write(session, store, stopped)
@@ -254,7 +191,7 @@ async def run(
                 "the same command asks them again"
             )
         state = "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete"
-        _record(session, state, stopped, hashes=directory.hashes())  # while the claim says that it runs
+        write_record(session, state, stopped, hashes=directory.hashes())  # while the claim says that it runs
     return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)
 
 
@@ -369,14 +306,6 @@ def _finished(
     return RunResult(directory.path, scores, Ledger.from_json(earlier["ledger"]), price)
 
 
-def _is_published(suite: Suite, split: Split) -> bool:
-    """Whether all tasks are M3KE's own, so that the published tables may stand beside the run."""
-    published = {task.name: task.sha256 for task in load_manifest().tasks}
-    if suite.layout.name is not SuiteName.M3KE:
-        return False
-    return all(task.sha256.get(split) == published.get(task.name, {}).get(split) for task in suite.tasks)
-
-
 def _announce(evaluation: Evaluation, display: Display) -> None:
     """Before anything is paid: the settings, and what should be known of them."""
     settings = evaluation.settings
@@ -406,75 +335,3 @@ def _announce(evaluation: Evaluation, display: Display) -> None:
         )
     if evaluation.whole.layout.takes_submission(settings.split):
         display.say(f"submission.json will hold the letters as {taxonomy.title}'s authors take them")
-
-
-@asynccontextmanager
-async def _recording(session: Session) -> AsyncIterator[None]:
-    """Write what asking took every few seconds, so that a kill costs no more of the ledger."""
-
-    async def record() -> None:
-        loop, ledger = asyncio.get_running_loop(), session.tally.ledger
-        started, written = loop.time(), ledger.requests
-        while True:
-            await asyncio.sleep(_RECORD_SECONDS)
-            if ledger.requests != written:
-                written = ledger.requests
-                with suppress(OSError):  # the last record says so
-                    _record(session, "running", seconds=loop.time() - started)
-
-    task = asyncio.create_task(record())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-def _record(
-    session: Session,
-    state: str,
-    stopped: M3keError | None = None,
-    *,
-    hashes: Mapping[str, str] | None = None,
-    seconds: float = 0.0,
-) -> None:
-    """Write run.json as things are now.
-
-    Args:
-        session: the command.
-        state: of the run.
-        stopped: why questions are left.
-        hashes: of the result files; None where they are as the command before left them.
-        seconds: spent asking, as far as the ledger does not count them yet.
-    """
-    evaluation, tally = session.evaluation, session.tally
-    if hashes is None:
-        hashes = session.earlier["hashes"] if session.earlier else {}
-    session.directory.write(
-        {
-            "state": state,
-            "stopped": str(stopped) if stopped else None,
-            "identity": evaluation.identity(),
-            "adapted": [change.name for change in evaluation.changes],
-            "sent": evaluation.sent(),
-            "settings": evaluation.settings.to_json(),
-            "provider": evaluation.profile.name,
-            "model": evaluation.model,
-            "data": str(evaluation.whole.path.resolve()),
-            "is_m3ke": _is_published(evaluation.suite, evaluation.settings.split),
-            "rules": RULES_VERSION,
-            "versions": {"m3ke-async": __version__, "python": sys.version.split()[0]},
-            "counts": {
-                "total": tally.total,
-                "stored": tally.stored,
-                "answered": tally.answered,
-                "failed": tally.failed,
-                "dropped_shots": tally.dropped_shots,
-            },
-            "ledger": (session.before + tally.ledger + Ledger(seconds=seconds)).to_json(),
-            "merged": session.earlier.get("merged", {}) if session.earlier else {},
-            "fresh_since": session.since if evaluation.settings.fresh else None,
-            "hashes": hashes,
-            "written_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        }
-    )

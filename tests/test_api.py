@@ -15,7 +15,7 @@ import pytest
 
 import m3ke_async
 from m3ke_async import DataError, ExitCode, StoppedError, UsageError, evaluate, evaluate_sync, load_suite
-from m3ke_async.run import _in_a_thread
+from m3ke_async.api import _in_a_thread
 from tests.command import ROOT
 from tests.questions import write_suite
 from tests.server import HANG, Server, error, in_thread, right_reply

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from m3ke_async.api import evaluate
 from m3ke_async.reopen import changed_choices, rescore
-from m3ke_async.run import evaluate
 from m3ke_async.rundir import RunDir
 from tests.asking import Notes
 from tests.questions import write_suite

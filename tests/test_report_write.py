@@ -151,7 +151,7 @@ def test_a_run_of_other_questions_has_no_row(run: Path) -> None:
 
 
 def test_the_zip_holds_what_the_authors_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("m3ke_async.run._is_published", lambda suite, split: True)
+    monkeypatch.setattr("m3ke_async.record.is_published", lambda suite, split: True)
     run = write_run(tmp_path, labelled=False, split="test")
     ran = m3ke("report", run, "--leaderboard")
     assert (ran.code, ran.err) == (0, "")
@@ -175,7 +175,7 @@ def test_the_zip_holds_what_the_authors_need(tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_same_run_gives_the_same_zip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("m3ke_async.run._is_published", lambda suite, split: True)
+    monkeypatch.setattr("m3ke_async.record.is_published", lambda suite, split: True)
     run = write_run(tmp_path, labelled=False, split="test")
     m3ke("report", run, "--leaderboard")
     m3ke("report", run, "--leaderboard", "--output", tmp_path / "again.zip")

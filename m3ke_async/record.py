@@ -1,0 +1,105 @@
+"""run.json while a command is at work on a run: what it says, and when it is written."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from m3ke_async import __version__
+from m3ke_async.choice import RULES_VERSION
+from m3ke_async.manifest import load_manifest
+from m3ke_async.suites.taxonomy import SuiteName
+from m3ke_async.tally import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from m3ke_async.errors import M3keError
+    from m3ke_async.session import Session
+    from m3ke_async.suite import Split, Suite
+
+#: Seconds between two records of what asking took.
+_RECORD_SECONDS = 3.0
+
+
+@asynccontextmanager
+async def recording(session: Session) -> AsyncIterator[None]:
+    """Write what asking took every few seconds, so that a kill costs no more of the ledger."""
+
+    async def record() -> None:
+        loop, ledger = asyncio.get_running_loop(), session.tally.ledger
+        started, written = loop.time(), ledger.requests
+        while True:
+            await asyncio.sleep(_RECORD_SECONDS)
+            if ledger.requests != written:
+                written = ledger.requests
+                with suppress(OSError):  # the last record says so
+                    write_record(session, "running", seconds=loop.time() - started)
+
+    task = asyncio.create_task(record())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def write_record(
+    session: Session,
+    state: str,
+    stopped: M3keError | None = None,
+    *,
+    hashes: Mapping[str, str] | None = None,
+    seconds: float = 0.0,
+) -> None:
+    """Write run.json as things are now.
+
+    Args:
+        session: the command.
+        state: of the run.
+        stopped: why questions are left.
+        hashes: of the result files; None where they are as the command before left them.
+        seconds: spent asking, as far as the ledger does not count them yet.
+    """
+    evaluation, tally = session.evaluation, session.tally
+    if hashes is None:
+        hashes = session.earlier["hashes"] if session.earlier else {}
+    session.directory.write(
+        {
+            "state": state,
+            "stopped": str(stopped) if stopped else None,
+            "identity": evaluation.identity(),
+            "adapted": [change.name for change in evaluation.changes],
+            "sent": evaluation.sent(),
+            "settings": evaluation.settings.to_json(),
+            "provider": evaluation.profile.name,
+            "model": evaluation.model,
+            "data": str(evaluation.whole.path.resolve()),
+            "is_m3ke": is_published(evaluation.suite, evaluation.settings.split),
+            "rules": RULES_VERSION,
+            "versions": {"m3ke-async": __version__, "python": sys.version.split()[0]},
+            "counts": {
+                "total": tally.total,
+                "stored": tally.stored,
+                "answered": tally.answered,
+                "failed": tally.failed,
+                "dropped_shots": tally.dropped_shots,
+            },
+            "ledger": (session.before + tally.ledger + Ledger(seconds=seconds)).to_json(),
+            "merged": session.earlier.get("merged", {}) if session.earlier else {},
+            "fresh_since": session.since if evaluation.settings.fresh else None,
+            "hashes": hashes,
+            "written_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+    )
+
+
+def is_published(suite: Suite, split: Split) -> bool:
+    """Whether all tasks are M3KE's own, so that the published tables may stand beside the run."""
+    published = {task.name: task.sha256 for task in load_manifest().tasks}
+    if suite.layout.name is not SuiteName.M3KE:
+        return False
+    return all(task.sha256.get(split) == published.get(task.name, {}).get(split) for task in suite.tasks)
