@@ -820,9 +820,8 @@ def status(run: str, results: str, *, as_json: bool) -> None:
 @_run_options
 def write(run: str, file: Path, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> int:
     """Write what is owed into FILE, for `vllm run-batch -i FILE`."""
-    return _run_offline(
-        "write_requests", file, _batch_settings(run, config, options), quiet=quiet, as_json=as_json
-    )
+    settings = _batch_settings(run, config, options, batch=False)
+    return _run_offline("write_requests", file, settings, quiet=quiet, as_json=as_json)
 
 
 @batch.command(context_settings=_CONTEXT)

@@ -159,7 +159,8 @@ async def run(
     if (finished := _finished(directory, earlier, settings, price)) is not None:
         display.say(f"nothing to ask: {directory.path} is complete")
         return finished
-    asking = asking or _asking(settings)
+    asked = _asking(settings, target)
+    asking = asking or asked
     directory.prepare()
     _announce(evaluation, display)
     tally = Tally(total=evaluation.total)
@@ -195,12 +196,17 @@ async def run(
     return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)
 
 
-def _asking(settings: RunSettings) -> Asking:
-    """How the settings want to ask."""
+def _asking(settings: RunSettings, target: Target) -> Asking:
+    """How the settings want to ask.
+
+    Raises:
+        UsageError: by batches, and that cannot be done.
+    """
     if not settings.batch:
         return ask
-    from m3ke_async.batch.asking import ask_in_batches
+    from m3ke_async.batch.asking import ask_in_batches, check_batch
 
+    check_batch(target, settings)
     return ask_in_batches
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -372,6 +373,19 @@ async def test_another_run_does_not_submit_what_is_under_way(bench: Bench, serve
     assert server.bills.total() == 6
 
 
+async def test_runs_that_share_questions_and_submit_at_once_submit_them_once(
+    bench: Bench, server: BatchServer
+) -> None:
+    named = (
+        settings(bench.suite, server.url, bench.results, model="openai/m", batch=True, name=name)
+        for name in ("a", "b", "c")
+    )
+    asked = [run(one, display=bench.notes, environ={"OPENAI_API_KEY": KEY}) for one in named]
+    results = await asyncio.gather(*asked)
+    assert set(server.bills.values()) == {1}
+    assert sorted(result.scores.total.missing for result in results) == [0, 6, 6]
+
+
 # -- failure and refusal ------------------------------------------------------------------
 
 
@@ -570,6 +584,7 @@ async def test_what_cannot_go_by_batch_is_refused_before_anything_is_sent(
     with pytest.raises(UsageError, match=message):
         await run(given, display=bench.notes, environ=dict.fromkeys(names, KEY))
     assert not server.calls
+    assert not bench.results.exists()
 
 
 async def test_a_damaged_batch_json_is_told_and_nothing_is_submitted(

@@ -29,6 +29,7 @@ BEYOND = {
     ("tgi", "request"),
     ("moonshot", "thinking"),
     ("openrouter", "thinking"),
+    ("openai", "batch"),
     ("siliconflow", "batch"),
     ("zhipu", "batch"),
 }

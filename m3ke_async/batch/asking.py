@@ -18,17 +18,20 @@ from m3ke_async.batch.questions import (
     owed_requests,
     requests_of,
 )
-from m3ke_async.batch.state import Batches, Part, Stage, under_way
+from m3ke_async.batch.state import FOLDER_NAME, Batches, Part, Stage, under_way
 from m3ke_async.batch.write import Limit, write_parts
 from m3ke_async.errors import IncompleteError, StoppedError
 from m3ke_async.progress import duration
 from m3ke_async.session import ask
+from m3ke_async.verified import locked
 
 if TYPE_CHECKING:
     from m3ke_async.batch.remote import RemoteBatch
     from m3ke_async.session import Session
+    from m3ke_async.settings import RunSettings
     from m3ke_async.store import ReplyStore
     from m3ke_async.tally import Price
+    from m3ke_async.target import Target
 
 #: Seconds between two looks at the batches: at first, and at most.
 _SOON, _SELDOM = 5.0, 60.0
@@ -49,19 +52,27 @@ class Steps(Enum):
     ALL = "all"
 
 
+def check_batch(target: Target, settings: RunSettings) -> None:
+    """Refuse what no batch can do, before anything is written.
+
+    Raises:
+        UsageError: the provider takes no batches, or none of such requests.
+    """
+    batch_api(target)
+    check_answers(settings)
+
+
 async def ask_in_batches(
     session: Session, store: ReplyStore, *, price: Price | None, signals: bool, steps: Steps = Steps.ALL
 ) -> None:
     """Ask everything that is owed by batches, as far as the steps go.
 
     Raises:
-        UsageError: the provider takes no batches, or not of such requests.
+        DataError: batch.json is damaged.
         IncompleteError: batches are under way, or left questions without a reply.
         StoppedError: the provider refuses.
     """
     settings = session.evaluation.settings
-    batch_api(session.target)
-    check_answers(session)
     batches = Batches.read(session.directory)
     work = _Work(session, store, batches, price)
     started = asyncio.get_running_loop().time()
@@ -113,18 +124,21 @@ class _Work:
         session, display = self._session, self._session.display
         await self._carry_on()
         self._batches.drop_unsent()
-        session.elsewhere = elsewhere = frozenset(under_way(session.directory.path.parent))
         limit = Limit(self._settings, self._price)
-        requests = owed_requests(session, self._store)
-        within = (request for request in requests if limit.reached is None and limit.allows(request))
         again = self._settings.fresh or self._settings.retry_filtered
-        parts = list(write_parts(within, self._batches, self._api, self._address.public, replace=again))
+        results = session.directory.path.parent
+        with locked(results / FOLDER_NAME):  # two runs that share questions must see each other's
+            session.elsewhere = elsewhere = frozenset(under_way(results))
+            requests = owed_requests(session, self._store)
+            within = (request for request in requests if limit.reached is None and limit.allows(request))
+            written = write_parts(within, self._batches, self._api, self._address.public, replace=again)
+            parts = [self._batches.put(part, stage=Stage.UPLOADING) for part in list(written)]
         if elsewhere:
             display.say(f"requests in batches that are under way, and are left to them: {len(elsewhere):,}")
         if limit.reached is not None:
             display.say(f"not everything is submitted now: {limit.reached}; submit again for the rest")
         for part in parts:
-            await self._submit(part)
+            await self._submit(part, begun=False)
 
     async def _carry_on(self) -> None:
         """Bring parts to the provider that an earlier command had begun with."""
@@ -132,12 +146,15 @@ class _Work:
             if part.stage is not Stage.SUBMITTED and not part.dead:
                 await self._submit(part)
 
-    async def _submit(self, part: Part) -> None:
-        """Bring one part to the provider, once, from wherever it is."""
+    async def _submit(self, part: Part, *, begun: bool = True) -> None:
+        """Bring one part to the provider, once, from wherever it is.
+
+        Args:
+            part: which.
+            begun: whether an earlier command may have uploaded it.
+        """
         batches, client = self._batches, self.client
-        if part.stage in {Stage.WRITTEN, Stage.UPLOADING}:
-            begun = part.stage is Stage.UPLOADING
-            part = batches.put(part, stage=Stage.UPLOADING)
+        if part.stage is Stage.UPLOADING:
             file_id = await client.upload(batches.file(part), begun=begun)
             part = batches.put(part, stage=Stage.UPLOADED, file_id=file_id)
         begun = part.stage is Stage.CREATING

@@ -34,7 +34,7 @@ async def write_requests(
     Raises:
         UsageError: the requests are of another protocol, or the file cannot be written.
     """
-    check_answers(session)
+    check_answers(session.evaluation.settings)
     if session.target.protocol.name != "chat":
         raise UsageError("vllm run-batch takes chat requests alone: leave out --protocol")
     count = 0

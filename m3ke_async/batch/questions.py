@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     from m3ke_async.evaluation import Evaluation
     from m3ke_async.request import ChatRequest
     from m3ke_async.session import Session
+    from m3ke_async.settings import RunSettings
     from m3ke_async.store import ReplyStore
 
 
-def check_answers(session: Session) -> None:
+def check_answers(settings: RunSettings) -> None:
     """Refuse answer modes that are proven at a server before the first question.
 
     Raises:
         UsageError: this is one.
     """
-    answer = session.evaluation.settings.answer
+    answer = settings.answer
     if answer is not AnswerMode.TEXT:
         raise UsageError(
             f"--answer {answer} is proven before the first question, which a batch does not allow: "

@@ -39,7 +39,7 @@ FILE_NAME, FOLDER_NAME = "batch.json", "batch"
 class Stage(StrEnum):
     """How far a part is."""
 
-    WRITTEN = "written"
+    WRITTEN = "written"  # it may be forgotten; from here on it may not
     UPLOADING = "uploading"
     UPLOADED = "uploaded"
     CREATING = "creating"
