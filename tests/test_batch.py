@@ -560,6 +560,22 @@ async def test_results_at_an_address_are_fetched_without_the_key(bench: Bench, s
     assert [KEY in str(headers) for call, headers in server.seen if call == "download"] == [False]
 
 
+async def test_results_that_lie_elsewhere_are_fetched_there_without_the_key(
+    bench: Bench, server: BatchServer
+) -> None:
+    await bench.run(Steps.SUBMIT)
+    server.stages = ["completed"]
+
+    async def send_on(call: str) -> None:
+        if call == "download" and server.calls[call] == 1:
+            (results,) = (id_ for id_, (name, _) in server.files.items() if name == "results")
+            server.faults[call] = [Fault(302, headers={"Location": f"/results/{results}"})]
+
+    server.on_call = send_on
+    assert letters(await bench.run()) == RIGHT
+    assert [KEY in str(headers) for call, headers in server.seen if call == "download"] == [True, False]
+
+
 async def test_the_key_goes_into_the_providers_own_header(bench: Bench, server: BatchServer) -> None:
     assert letters(await bench.run(provider="azure-openai")) == RIGHT
     assert all(headers.get("api-key") == KEY for _, headers in server.seen)

@@ -13,7 +13,7 @@ import ssl
 import time
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit, urlunsplit
 
 from m3ke_async.attempts import MAX_WAIT
 from m3ke_async.batch.remote import RemoteBatch, RemoteFile, page_of
@@ -234,14 +234,23 @@ class BatchClient:
         await self._call("fetching results", send)
 
     async def _chunks(self, file: str, stack: AsyncExitStack) -> AsyncIterator[bytes]:
-        if re.match(r"https?://", file):  # it carries its own leave, and gets no key
-            response = await stack.enter_async_context(self._http.stream("GET", file))
-            if not response.is_success:
-                await response.aread()
-                response.raise_for_status()
-            return response.aiter_bytes()
-        content = await stack.enter_async_context(self._sdk.files.with_streaming_response.content(file))
-        return content.iter_bytes()
+        from openai import APIStatusError
+
+        if not re.match(r"https?://", file):
+            try:
+                content = self._sdk.files.with_streaming_response.content(file)
+                return (await stack.enter_async_context(content)).iter_bytes()
+            except APIStatusError as error:
+                elsewhere = error.response.headers.get("location")
+                if elsewhere is None or error.status_code >= 400:
+                    raise
+                file = urljoin(str(error.response.url), elsewhere)
+        # An address of a store carries its own leave, and gets no key.
+        response = await stack.enter_async_context(self._http.stream("GET", file))
+        if not response.is_success:
+            await response.aread()
+            response.raise_for_status()
+        return response.aiter_bytes()
 
     async def _find_file(self, name: str) -> str | None:
         """The id of an uploaded file; None where it is not there, or the provider lists no files."""
