@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.engine import EngineSettings
     from m3ke_async.pace import Reservation
-    from m3ke_async.providers import Profile
+    from m3ke_async.profile import Profile
     from m3ke_async.request import ChatRequest
     from m3ke_async.retry import RetryPolicy
     from m3ke_async.store import ReplyStore

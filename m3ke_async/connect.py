@@ -8,7 +8,7 @@ from m3ke_async.breaker import Breaker
 from m3ke_async.concurrency import AdaptiveConcurrency
 from m3ke_async.endpoint import Endpoint
 from m3ke_async.pace import Pace
-from m3ke_async.providers import Hosting
+from m3ke_async.profile import Hosting
 from m3ke_async.settings import AUTO_CONCURRENCY
 from m3ke_async.wire.connector import trusted
 from m3ke_async.wire.transport import Transport

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from m3ke_async.backlog import Ask, Backlog
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.lanes import Lane
-    from m3ke_async.providers import Profile
+    from m3ke_async.profile import Profile
     from m3ke_async.request import Reply
     from m3ke_async.retry import RetryPolicy
     from m3ke_async.rules import Kind

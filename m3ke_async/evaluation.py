@@ -28,9 +28,8 @@ from m3ke_async.wire.protocols import find_protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from m3ke_async.profile import Constraint
+    from m3ke_async.profile import Constraint, Profile
     from m3ke_async.prompt import Message, Template
-    from m3ke_async.providers import Profile
     from m3ke_async.settings import RunSettings
     from m3ke_async.suite import Question, Suite, Task
 

@@ -22,7 +22,7 @@ from m3ke_async.waits import parse_wait, retry_after, server_time, wait_in_words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from m3ke_async.providers import Profile
+    from m3ke_async.profile import Profile
 
 __all__ = ["Action", "Decision", "Kind", "decide"]
 

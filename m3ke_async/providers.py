@@ -7,58 +7,16 @@ from __future__ import annotations
 
 import filecmp
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from m3ke_async.assets import asset
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.places import config_dir
-from m3ke_async.profile import (
-    BatchApi,
-    BatchKind,
-    Constraint,
-    EndedModel,
-    Fact,
-    Hosting,
-    LimitHeaders,
-    Logprobs,
-    Parameters,
-    Price,
-    Profile,
-    ProtocolName,
-    Support,
-    Thinking,
-    TokenParameter,
-    UnknownFields,
-    UsageFields,
-    Window,
-)
 from m3ke_async.profile_file import read_profile
 from m3ke_async.toml_table import read_toml
 
-__all__ = [
-    "BatchApi",
-    "BatchKind",
-    "Constraint",
-    "EndedModel",
-    "Fact",
-    "Hosting",
-    "LimitHeaders",
-    "Logprobs",
-    "Parameters",
-    "Price",
-    "Profile",
-    "ProtocolName",
-    "Support",
-    "Thinking",
-    "TokenParameter",
-    "UnknownFields",
-    "UsageFields",
-    "Window",
-    "find_profiles",
-    "load_profile",
-    "parse_model",
-    "profile_names",
-    "read_profile",
-]
+if TYPE_CHECKING:
+    from m3ke_async.profile import Profile
 
 #: Rules that hold for most providers, asked after a provider's own.
 _GENERAL = "_general.toml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from m3ke_async.providers import LimitHeaders, Profile, Window
+from m3ke_async.profile import LimitHeaders, Profile, Window
 from m3ke_async.waits import http_date, parse_wait, server_time
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.address import parse_address
 from m3ke_async.errors import UsageError
-from m3ke_async.providers import Hosting, load_profile, parse_model
+from m3ke_async.profile import Hosting
+from m3ke_async.providers import load_profile, parse_model
 from m3ke_async.tally import Price
 from m3ke_async.wire.protocols import find_protocol
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from m3ke_async.address import Address
+    from m3ke_async.profile import Profile
     from m3ke_async.progress import Display
-    from m3ke_async.providers import Profile
     from m3ke_async.serving.hosted import Hosted
     from m3ke_async.settings import RunSettings
     from m3ke_async.wire.protocol import Protocol

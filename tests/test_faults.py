@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from m3ke_async.error_body import read_body
 from m3ke_async.faults import Action, Decision, decide, matching_rule
-from m3ke_async.providers import Profile, load_profile, profile_names
+from m3ke_async.profile import Profile
+from m3ke_async.providers import load_profile, profile_names
 from m3ke_async.rules import Kind, Rule
 from tests.error_cases import CASES, Case, gemini, nested, quota, reply
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from m3ke_async import providers
 from m3ke_async.assets import asset
 from m3ke_async.errors import DataError, ExitCode, UsageError
 from m3ke_async.profile import EndedModel, Hosting, LimitHeaders, TokenParameter, Window
+from m3ke_async.profile_file import read_profile
 from m3ke_async.providers import load_profile, parse_model, profile_names
 from m3ke_async.rules import Certainty
 from tests.command import m3ke
@@ -219,9 +219,7 @@ def test_files_that_begin_with_an_underscore_and_other_files_are_no_providers(wo
     assert profile_names() == before
     assert (
         load_profile("custom").rules
-        == providers.read_profile(
-            asset("providers", "custom.toml"), general=asset("providers", "_general.toml")
-        ).rules
+        == read_profile(asset("providers", "custom.toml"), general=asset("providers", "_general.toml")).rules
     )
 
 

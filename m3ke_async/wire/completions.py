@@ -17,8 +17,8 @@ from m3ke_async.wire.protocol import Protocol, Wanted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from m3ke_async.profile import Profile
     from m3ke_async.prompt import Message
-    from m3ke_async.providers import Profile
 
 
 def body(wanted: Wanted, messages: Sequence[Message]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from m3ke_async.wire.completions import COMPLETIONS
 from m3ke_async.wire.tgi import TGI
 
 if TYPE_CHECKING:
-    from m3ke_async.providers import Profile
+    from m3ke_async.profile import Profile
     from m3ke_async.wire.protocol import Protocol
 
 PROTOCOLS = {protocol.name: protocol for protocol in (CHAT, COMPLETIONS, TGI)}

@@ -18,8 +18,8 @@ from m3ke_async.wire.protocol import Protocol, Wanted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from m3ke_async.profile import Profile
     from m3ke_async.prompt import Message
-    from m3ke_async.providers import Profile
 
 
 #: What a server takes unless it was started with another --max-top-n-tokens.

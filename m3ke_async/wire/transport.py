@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from m3ke_async.address import Address
-    from m3ke_async.providers import Profile
+    from m3ke_async.profile import Profile
 
 #: A chat reply is some kB; more than this is no reply to a question.
 MAX_BODY = 16 * 1024 * 1024
