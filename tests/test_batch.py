@@ -182,6 +182,19 @@ async def test_then_live_asks_the_rest_at_once(bench: Bench, server: BatchServer
     assert result.ledger.prompt_tokens == 60
 
 
+@pytest.mark.parametrize("steps", [Steps.ALL, Steps.COLLECT])
+async def test_then_live_asks_the_rest_of_what_an_earlier_command_submitted(
+    bench: Bench, server: BatchServer, steps: Steps
+) -> None:
+    await bench.run(Steps.SUBMIT)
+    server.stages = ["expired"]
+    server.results = lambda lines: (all_right(lines)[0][:2], [])
+    result = await bench.run(steps, then="live")
+    assert letters(result) == RIGHT
+    assert server.live.total() == 4
+    assert server.bills.total() == 6
+
+
 async def test_errors_become_failures_of_their_kinds_and_filtered_is_an_outcome(
     bench: Bench, server: BatchServer
 ) -> None:

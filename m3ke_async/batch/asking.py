@@ -100,8 +100,10 @@ async def ask_in_batches(
                 await work.submit()
     finally:
         session.tally.ledger.seconds += asyncio.get_running_loop().time() - started
+    session.tally.total = session.evaluation.total  # what was under way has come, or is owed
     if settings.then is not None and not batches.open:
         session.tally.start_over(session.evaluation.total)
+        session.elsewhere = frozenset(under_way(session.directory.path.parent))
         await ask(session, store, price=price, signals=signals)
 
 

@@ -100,7 +100,7 @@ class BatchClient:
         # Half a second and more of import, for batches alone.
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        self._target, self._api, self._stack = target, batch_api(target), AsyncExitStack()
+        self._target, self._api = target, batch_api(target)
         self._retry = RetryPolicy(
             max_attempts=settings.max_attempts,
             rng=random.Random(),  # noqa: S311 - spreads requests, guards nothing
@@ -258,7 +258,7 @@ class BatchClient:
             async for file in self._listed(self._sdk.files.with_raw_response.list, RemoteFile.from_json):
                 if file.name == name:
                     return file.id
-        except StoppedError:  # a file that is there twice costs nothing
+        except (StoppedError, AwayError):  # a file that is there twice costs nothing
             return None
         return None
 
