@@ -16,6 +16,7 @@ from m3ke_async.extraction.mentions import LETTERS
 from m3ke_async.extraction.normalise import invisible, same_alphabet, without_markup
 from m3ke_async.extraction.original import without
 from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.plain import plain
 from m3ke_async.extraction.policies import indicators
 from m3ke_async.extraction.reader import default_reader
 from m3ke_async.extraction.reasoning import thoughts
@@ -84,6 +85,20 @@ def extract_choice(
     """
     if policy != "careful":
         return _by_indicator(reply, policy)
+    pick = plain(reply, options) if finish_reason != "length" else None
+    if pick is not None:
+        return Choice(pick.letters, Outcome.ANSWERED, pick.rule, (pick.start, pick.end))
+    return read_in_full(reply, options, question, finish_reason, reasoning)
+
+
+def read_in_full(
+    reply: str,
+    options: Mapping[str, str] | None,
+    question: str | None,
+    finish_reason: str | None,
+    reasoning: str | None,
+) -> Choice:
+    """The option that the reply chooses, by all the rules; see `extract_choice`."""
     hidden, unfinished = thoughts(reply)
     said, cuts = without(reply, hidden, mark="\n")
     if unfinished or ((hidden or reasoning) and not said.strip()):

@@ -35,7 +35,8 @@ _LABEL = Pattern(
 )
 #: Words before and after a letter that make it an option's name, where it is an option's text too.
 _LABELS = Pattern(
-    r"(?:选|择|案|项|answer|option|choice|\A)[\s是为应:：(（\"'【\[{]{0,5}\Z|\n\s{0,3}[(（]?\Z", re.IGNORECASE
+    r"(?:选|择|案|项|answer(?: is)?|option|choice|\A)[\s是为应:：(（\"'【\[{]{0,5}\Z|\n\s{0,3}[(（]?\Z",
+    re.IGNORECASE,
 )
 _LABELLED = Pattern(r"[)）]?\s?(?:选?项|[.、:：)）])")
 _JOINT = Pattern(
