@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from m3ke_async.extraction.lazy import lazy
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import Asks, asks, denied_kind, denied_verb, denies
@@ -48,58 +48,58 @@ class Asked:
             self._plain[letter] = text
         return text
 
-    @cached_property
+    @lazy
     def options(self) -> dict[str, str]:
         """The options' texts by letter."""
         return {letter: self.option(letter) for letter in self._options}
 
-    @cached_property
+    @lazy
     def texts(self) -> OptionTexts:
         """The options' texts, ready to be found."""
         return OptionTexts(self.options, self.question)
 
-    @cached_property
+    @lazy
     def question(self) -> str:
         """The question's text."""
         return same_alphabet(self._question)
 
-    @cached_property
+    @lazy
     def stem(self) -> Stem:
         """What the question asks, ready to be found again in a reply."""
         return Stem(self.question)
 
-    @cached_property
+    @lazy
     def names(self) -> str:
         """Question and options as one text."""
         return "\n".join([self.question, *self.options.values()])
 
-    @cached_property
+    @lazy
     def own_letters(self) -> frozenset[str]:
         """The letters that the question itself uses as names."""
         return frozenset(_STANDING.findall(self.question))
 
-    @cached_property
+    @lazy
     def lettered(self) -> frozenset[str]:
         """The letters that are options' texts themselves."""
         short = (text for option in self._options.values() if len(text := str(option).strip(" $")) == 1)
         return frozenset(letter for text in short if "A" <= (letter := same_alphabet(text)) <= "Z")
 
-    @cached_property
+    @lazy
     def all_of_them(self) -> str | None:
         """The letter of the option that says that the others all hold, if there is one."""
         return next((letter for letter, text in self.options.items() if _ALL.match(text)), None)
 
-    @cached_property
+    @lazy
     def asks(self) -> Asks:
         """What the question asks for."""
         return asks(self.question)
 
-    @cached_property
+    @lazy
     def denied(self) -> str:
         """The words that a question for what is not of a kind denies, empty for other questions."""
         return denied_verb(self.question) if self.asks is Asks.NOT else ""
 
-    @cached_property
+    @lazy
     def denied_kind(self) -> str:
         """The kind of which such a question's answer is not, empty where none is named."""
         return denied_kind(self.question) if self.asks is Asks.NOT else ""

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,13 @@ class Cuts:
         return place + self.shifts[before - 1] if before else place
 
 
-def without(text: str, stretches: Iterable[tuple[int, int]], *, mark: str = "") -> tuple[str, Cuts]:
+_NONE = Cuts()
+
+
+def without(text: str, stretches: Sequence[tuple[int, int]], *, mark: str = "") -> tuple[str, Cuts]:
     """The text without the stretches (ascending, apart), each replaced by `mark`, and the way back."""
+    if not stretches:
+        return text, _NONE
     pieces: list[str] = []
     places: list[int] = []
     gone: list[int] = []
@@ -41,7 +46,5 @@ def without(text: str, stretches: Iterable[tuple[int, int]], *, mark: str = "") 
         places.append(length)
         gone.append(end - start - len(mark))
         place = end
-    if not places:
-        return text, Cuts()
     pieces.append(text[place:])
     return "".join(pieces), Cuts(tuple(places), tuple(accumulate(gone)))

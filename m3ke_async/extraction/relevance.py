@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from m3ke_async.extraction.lazy import lazy
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import Asks
 from m3ke_async.extraction.texts import words
@@ -88,23 +88,23 @@ class Stem:
         self.clause = words(_COMMA.split(sentence)[-1])
         self.content = frozenset(self.words) - EMPTY
 
-    @cached_property
+    @lazy
     def runs(self) -> frozenset[tuple[str, ...]]:
         """All words in a row that make a repetition of it."""
         return frozenset(tuple(self.words[at : at + _RUN]) for at in range(len(self.words) - _RUN + 1))
 
-    @cached_property
+    @lazy
     def lead(self) -> str:
         """The last characters before the place of the answer, without their verb."""
         before = _BLANK.split(self.text)[-2] if _BLANK.search(self.text) else self.text
         return before.rstrip(_BLANKS).rstrip("".join(_VERBS - {"的"})).replace(" ", "")[-_LEAD:]
 
-    @cached_property
+    @lazy
     def names(self) -> frozenset[str]:
         """The names of works and sayings in the question."""
         return _names(self.text)
 
-    @cached_property
+    @lazy
     def end(self) -> list[str]:
         """Its last words before the verb on which it ends."""
         return _open_end(self.words)

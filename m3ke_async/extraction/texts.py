@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from m3ke_async.extraction.lazy import lazy
 from m3ke_async.extraction.mentions import LETTERS, Mention, joined
 from m3ke_async.extraction.patterns import Pattern
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from m3ke_async.extraction.amounts import Amount
 
-#: What a compact text keeps: letters, figures, and signs that stand before something.
+#: What a compact text keeps: letters, figures, and signs that stand before something; and what it drops.
 _KEPT = Pattern(r"[^\W_]|[%√∞∪∩∅]|[+\-/.<>=≤≥](?=\S)")
+_DROPPED = Pattern(r"(?:[^\w%√∞∪∩∅+\-/.<>=≤≥]|_|[+\-/.<>=≤≥](?!\S))+")
 _RAISED = str.maketrans("²³", "23")
 _NUMBERS = {
     "一": 0,
@@ -72,7 +73,8 @@ def compact(text: str) -> str:
 
 
 def _dense(text: str) -> str:
-    return "".join(_KEPT.findall(text)).translate(_RAISED)
+    dense = _DROPPED.sub("", text)
+    return dense if dense.isascii() else dense.translate(_RAISED)
 
 
 def _places(text: str) -> list[int]:
@@ -111,12 +113,12 @@ class OptionTexts:
         self.dense = {letter: text for letter, text in dense.items() if text and texts.count(text) == 1}
         self._doubled = {text: text for text in texts if text and texts.count(text) > 1}
 
-    @cached_property
+    @lazy
     def question(self) -> str:
         """The question's compact text."""
         return compact(self.asked)
 
-    @cached_property
+    @lazy
     def stems(self) -> dict[str, str]:
         """By letter, the number or word that alone tells an option from the others."""
         return _stems(self.dense) if len(self.dense) == len(self.plain) else {}
@@ -159,7 +161,7 @@ class OptionTexts:
                     backwards = place[1] and place[1][0] == "倒"
                     claims.claim(*place.span(), LETTERS[-1 - index if backwards else index])
 
-    @cached_property
+    @lazy
     def _amounts(self) -> dict[str, Amount]:
         """By letter, the number that each option is; empty unless all are and differ."""
         if not all(map(_NUMERIC.search, self.plain.values())):
