@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from base64 import b64encode
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from m3ke_async.errors import UsageError
@@ -42,7 +42,8 @@ class Address:
         credentials: whether it holds a user or a password, which are sent in the header
             that most keys are sent in.
         secrets: the password and the key-like query values.
-        other: the base address with `/v1` where it has no version, or without its `/v1`.
+        other: the neighbouring address: with `/v1` where this one has no version, or without its
+            `/v1`. It has none itself, so that whoever moves there does not come back.
     """
 
     ask: str
@@ -51,7 +52,7 @@ class Address:
     loopback: bool
     credentials: bool = False
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    other: str | None = field(default=None, repr=False)
+    other: Address | None = field(default=None, repr=False)
 
 
 def parse_address(
@@ -74,10 +75,20 @@ def parse_address(
     base = parts.path.rstrip("/")
     for known in (route, *_ROUTES):
         base = base.removesuffix(known)
-    below = base.removesuffix("/v1") if at_root else base
+    if at_root:
+        return _address(parts, base, base.removesuffix("/v1") + route, base.removesuffix("/v1") + look)
+    here = _address(parts, base, base + route, base + look)
+    other = _other(base)
+    if other is None:
+        return here
+    return replace(here, other=_address(parts, other, other + route, other + look))
+
+
+def _address(parts: SplitResult, base: str, ask: str, look: str) -> Address:
+    """An address by the paths of its base and its two routes."""
     return Address(
-        ask=urlunsplit(parts._replace(path=below + route, fragment="")),
-        look=urlunsplit(parts._replace(path=below + look, fragment="")),
+        ask=urlunsplit(parts._replace(path=ask, fragment="")),
+        look=urlunsplit(parts._replace(path=look, fragment="")),
         public=_public(parts, base),
         loopback=_is_loopback(parts.hostname or ""),
         credentials=parts.username is not None,
@@ -90,18 +101,14 @@ def parse_address(
             )
             if secret
         ),
-        other=None if at_root else _other(parts, base),
     )
 
 
-def _other(parts: SplitResult, base: str) -> str | None:
+def _other(base: str) -> str | None:
+    """The path of the neighbouring base; None where the version is the provider's own."""
     if base.endswith("/v1"):
-        path = base.removesuffix("/v1")
-    elif _VERSION.search(base):
-        return None
-    else:
-        path = f"{base}/v1"
-    return urlunsplit(parts._replace(path=path, fragment=""))
+        return base.removesuffix("/v1")
+    return None if _VERSION.search(base) else f"{base}/v1"
 
 
 def _basic(parts: SplitResult) -> str | None:

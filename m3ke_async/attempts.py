@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from m3ke_async.breaker import State
+from m3ke_async.endpoint import NOTHING_THERE
 from m3ke_async.errors import IncompleteError, StoppedError
 from m3ke_async.faults import WITHOUT_TEXT, Action, Decision, decide
 from m3ke_async.rate_headers import observed_limits
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
+    from m3ke_async.address import Address
     from m3ke_async.backlog import Ask, Backlog, Job
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.engine import EngineSettings
@@ -89,12 +91,14 @@ class _Attempt:
     """A question that is sent once.
 
     Attributes:
+        address: where it went; the endpoint may have moved since.
         overdue: whether its worker's place was given away, and only a late reply is waited for.
         wasted: tokens that an overdue one counts as having cost for nothing.
     """
 
     job: Job
     endpoint: Endpoint
+    address: Address
     reservation: Reservation
     sent: float
     overdue: bool = False
@@ -163,7 +167,7 @@ class Attempts:
         if job.late is not None:
             job.late.cancel()
             job.late = None
-        attempt = _Attempt(job, endpoint, reservation, self._loop.time())
+        attempt = _Attempt(job, endpoint, endpoint.address, reservation, self._loop.time())
         job.attempts += 1
         job.first_sent = job.first_sent or attempt.sent
         response, error = await self._send(attempt, task)
@@ -317,7 +321,9 @@ class Attempts:
                 endpoint.answered(now, now - attempt.sent)
                 self._refuse(attempt, decision, body)
             case Action.STOP_RUN:
-                self._stop_endpoint(attempt, decision)
+                nothing = response is not None and response.status in NOTHING_THERE
+                if not (decision.kind is Kind.WRONG_ADDRESS and nothing and self._moves(attempt)):
+                    self._stop_endpoint(attempt, decision)
 
     def _starts_over(self, attempt: _Attempt, kind: Kind, body: bytes) -> bool:
         """Stop the run where it can go on with another request for every question."""
@@ -439,6 +445,19 @@ class Attempts:
         """Whether questions of this run got replies: then its settings are not what is wrong."""
         return self._tally.stored + self._tally.ledger.replies > 0
 
+    def _moves(self, attempt: _Attempt) -> bool:
+        """Ask at the neighbouring address where nothing was at the one that was asked: once."""
+        job, endpoint, asked = attempt.job, attempt.endpoint, attempt.address
+        if endpoint.address is asked:
+            if asked.other is None:
+                return False
+            self._warn(f"nothing takes questions at {asked.public}, so {asked.other.public} is asked")
+            endpoint.move(asked.other)
+        self._tally.ledger.add_failure(Kind.WRONG_ADDRESS, estimate=0)
+        job.attempts -= 1
+        self._backlog.again(job, self._loop.time())
+        return True
+
     def _stop_endpoint(self, attempt: _Attempt, decision: Decision) -> None:
         """No request to this endpoint can succeed; without another one the run is over."""
         job, endpoint = attempt.job, attempt.endpoint
@@ -446,9 +465,7 @@ class Attempts:
         known = endpoint.breaker.state is State.FATAL
         endpoint.breaker.on_fatal()
         route = self._settings.protocol.route_at(self._profile) if decision.kind is Kind.WRONG_ADDRESS else ""
-        message = f"{endpoint.address.public}{route}: {decision.message}"
-        if decision.kind is Kind.WRONG_ADDRESS and "/v1" not in endpoint.address.public:
-            message += f"; try --base-url {endpoint.address.public}/v1"
+        message = f"{endpoint.named(decision.kind, route)}: {decision.message}"
         if decision.kind is Kind.BAD_KEY and not self._settings.secrets:
             message += "; no key was sent: name its environment variable by --api-key-env"
         if all(other.breaker.state is State.FATAL for other in self._endpoints):

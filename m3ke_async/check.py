@@ -15,6 +15,7 @@ from m3ke_async.adaptation import REFUSALS, find_change
 from m3ke_async.breaker import State
 from m3ke_async.connect import connect
 from m3ke_async.ending import ending_line, today
+from m3ke_async.endpoint import NOTHING_THERE
 from m3ke_async.error_body import read_body
 from m3ke_async.errors import IncompleteError, M3keError, StoppedError
 from m3ke_async.faults import Action, decide
@@ -24,6 +25,7 @@ from m3ke_async.providers import load_profile, parse_model
 from m3ke_async.rate_headers import NOTHING, observed_limits
 from m3ke_async.request import Outcome, Reply, canonical_body
 from m3ke_async.results import choose
+from m3ke_async.rules import Kind
 from m3ke_async.scrub import scrub_all
 from m3ke_async.text import one_line
 from m3ke_async.wire.letters import letter_shares
@@ -166,10 +168,14 @@ async def _check_one(endpoint: Endpoint, evaluation: Evaluation, target: Target,
     async def send(endpoint: Endpoint, request: ChatRequest) -> Reply:
         return (await _reply_to(request, endpoint, evaluation, target, look, proof=True))[1]
 
+    given = endpoint.address
     evaluation = await prove(evaluation, (endpoint,), send)
     item = _first(evaluation)
     answer, reply, changes = await _reply_to(item.request, endpoint, evaluation, target, look)
     choice = choose(item.shown, reply, evaluation.settings)
+    advice = [*_advice(choice.outcome, evaluation.settings.max_tokens, target.profile, look.ending)]
+    if endpoint.address is not given:
+        advice.append(f"nothing takes questions at {given.public}: give --base-url {endpoint.address.public}")
     return Checked(
         address=endpoint.address.public,
         listed=look.alone is not None,
@@ -180,7 +186,7 @@ async def _check_one(endpoint: Endpoint, evaluation: Evaluation, target: Target,
         ending=look.ending,
         adapted=tuple(change.says for change in changes),
         constraint=evaluation.constraint,
-        advice=tuple(_advice(choice.outcome, evaluation.settings.max_tokens, target.profile, look.ending)),
+        advice=tuple(advice),
     )
 
 
@@ -209,17 +215,21 @@ async def _reply_to(
             exception=answer.error,
             now=time.time(),
         )
+        other = endpoint.address.other
+        if decision.kind is Kind.WRONG_ADDRESS and answer.status in NOTHING_THERE and other is not None:
+            endpoint.move(other)  # as a run does
+            continue
         change = find_change(decision.kind, read_body(answer.body, success=False), body, changes)
         if change is None and proof and decision.kind in REFUSALS:
             raise RefusedError(one_line(scrub_all(decision.message, target.secrets), limit=160))
         if change is None:
             raise _refusal(endpoint, decision, target, look.ending)
-        # As a run does: with what the model takes.
+        # With what the model takes, as a run does.
         body, changes = canonical_body(change.apply(orjson.loads(body))), (*changes, change)
 
 
 def _refusal(endpoint: Endpoint, decision: Decision, target: Target, ending: EndedModel | None) -> M3keError:
-    message = f"{endpoint.address.public}: {scrub_all(decision.message, target.secrets)}"
+    message = f"{endpoint.named(decision.kind)}: {scrub_all(decision.message, target.secrets)}"
     if ending is not None:
         message += f"; {ending_line(target.profile, ending, today())}"
     stops = decision.action is not Action.RETRY or decision.then_stop

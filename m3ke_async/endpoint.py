@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from m3ke_async.rules import Kind
 
 if TYPE_CHECKING:
     from m3ke_async.address import Address
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
     from m3ke_async.pace import Pace, Reservation
     from m3ke_async.wire.transport import Transport
 
+
+#: Statuses of an address where nothing takes questions, though its neighbour may.
+NOTHING_THERE = frozenset({404, 405})
 
 #: So many failures in a row make an endpoint suspicious, where there is another one to ask.
 _ROW = 3
@@ -25,6 +30,7 @@ class Endpoint:
     Attributes:
         active: workers that have a question for it, those who wait for admission included.
         has_replied: whether any reply came from it.
+        given: its address as it was before it moved.
     """
 
     address: Address
@@ -34,11 +40,26 @@ class Endpoint:
     breaker: Breaker
     active: int = 0
     has_replied: bool = False
+    given: Address = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.given = self.address
 
     @property
     def is_well(self) -> bool:
         """Whether its last answers were not failures in a row."""
         return self.breaker.row < _ROW
+
+    def move(self, address: Address) -> None:
+        """Ask at another address of the same server from now on."""
+        self.address = address
+        self.transport.move(address)
+
+    def named(self, kind: Kind, route: str = "") -> str:
+        """Where a refusal came from: both addresses where nothing is at either."""
+        moved = kind is Kind.WRONG_ADDRESS and self.address is not self.given
+        tried = (self.given, self.address) if moved else (self.address,)
+        return " and ".join(f"{address.public}{route}" for address in tried)
 
     def is_open(self, now: float) -> bool:
         """Whether nothing keeps everybody from asking it, neither its breaker nor a wait it named."""

@@ -110,13 +110,11 @@ async def _listed(endpoint: Endpoint, target: Target, display: Display) -> Mappi
     models = _models_in(response)
     if models is not None or response is None or response.status not in _NOTHING_THERE or other is None:
         return models
-    endpoint.address = target.address(other)
-    endpoint.transport.move(endpoint.address)
+    endpoint.move(other)
     with suppress(IncompleteError):
         models = _models_in(await _look(endpoint, target.secrets))
     if models is None:
-        endpoint.address = given
-        endpoint.transport.move(given)
+        endpoint.move(given)
         return None
     display.say(f"nothing is at {given.public}, so {endpoint.address.public} is asked, which lists models")
     return models

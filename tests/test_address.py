@@ -163,7 +163,11 @@ def test_what_is_sent_of_a_user_and_a_password_is_secret_too() -> None:
     ],
 )
 def test_the_neighbouring_address_has_the_version_or_lacks_it(base: str, other: str | None) -> None:
-    assert parse_address(base).other == other
+    found = parse_address(base).other
+    assert (found and (found.public, found.ask, found.look)) == (
+        other and (parse_address(other).public, parse_address(other).ask, parse_address(other).look)
+    )
+    assert found is None or (found.other is None and found.secrets == parse_address(base).secrets)
 
 
 @pytest.mark.parametrize("route", ["/chat/completions", "/completions", "/models", "/chat/completions/"])

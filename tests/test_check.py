@@ -175,7 +175,8 @@ def test_what_is_wrong_is_one_line_with_the_address(
     for word in words:
         assert word in ran.error
     assert "SENTINEL" not in ran.error
-    assert len(server.seen) == 1
+    paths = [seen.path for seen in server.seen]
+    assert len(set(paths)) == len(paths)  # no address twice
 
 
 def test_where_nothing_listens_the_line_asks_whether_the_server_runs() -> None:
@@ -247,3 +248,14 @@ def test_a_run_goes_on_wherever_the_providers_file_lies(
     (own / "mine.toml").unlink()
     scored = m3ke("score", first.json["path"], "--json")
     assert (scored.code, scored.json["scores"]) == (ExitCode.COMPLETE, first.json["scores"])
+
+
+def test_the_neighbouring_address_is_asked_and_advised(check: Callable[..., Ran], server: Server) -> None:
+    root = server.url.removesuffix("/v1")
+    server.models = None
+    server.default = lambda mark: (
+        right_reply(mark) if server.seen[-1].path == "/v1/chat/completions" else error(404, "Not Found")
+    )
+    ran = check("--base-url", root)
+    assert ran.code == ExitCode.COMPLETE
+    assert f"nothing takes questions at {root}: give --base-url {server.url}" in ran.out

@@ -11,11 +11,13 @@ from m3ke_async.errors import ExitCode
 from m3ke_async.preflight import listed_models
 from tests.asking import Notes, ask
 from tests.questions import write_suite
+from tests.server import error
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from tests.server import Server
+    from tests.server import Act, Server
 
 
 @pytest.mark.parametrize(
@@ -101,3 +103,49 @@ async def test_an_address_with_a_list_is_not_doubted(server: Server, suite: Path
     await ask(suite, server.url.removesuffix("/v1"), tmp_path / "r")
     assert server.looks == 1
     assert {seen.path for seen in server.seen} == {"/chat/completions"}
+
+
+def only_at(path: str, server: Server) -> None:
+    """No list of models, and a chat route at this path alone."""
+    server.models = None
+    answer = server.begin
+
+    def begin(at: float, asked: str, headers: Mapping[str, str], body: bytes) -> tuple[str, Act]:
+        mark, act = answer(at, asked, headers, body)
+        return mark, act if asked == path else error(404, "Not Found")
+
+    server.begin = begin  # type: ignore[method-assign, assignment]
+
+
+@pytest.mark.parametrize(("given", "path"), [("", "/v1"), ("/v1", "")])
+async def test_without_any_list_the_first_question_finds_the_neighbouring_address(
+    server: Server, suite: Path, tmp_path: Path, given: str, path: str
+) -> None:
+    only_at(f"{path}/chat/completions", server)
+    root, notes = server.url.removesuffix("/v1"), Notes()
+    result = await ask(suite, f"{root}{given}", tmp_path / "r", notes=notes)
+    assert result.exit_code is ExitCode.COMPLETE
+    assert [seen.path for seen in server.seen].count(f"{given}/chat/completions") == 1
+    told = [line for line in notes.warned if "nothing takes questions" in line]
+    assert told == [f"nothing takes questions at {root}{given}, so {root}{path} is asked"]
+    assert result.ledger.retries == {"wrong_address": 1}
+
+
+async def test_where_nothing_is_at_either_address_the_run_stops_after_both(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    only_at("/elsewhere", server)
+    result = await ask(suite, server.url, tmp_path / "r")
+    assert result.exit_code is ExitCode.STOPPED
+    assert [seen.path for seen in server.seen] == ["/v1/chat/completions", "/chat/completions"]
+    root = server.url.removesuffix("/v1")
+    assert str(result.stopped).startswith(f"{root}/v1/chat/completions and {root}/chat/completions: ")
+
+
+async def test_a_list_at_an_address_without_a_chat_route_deceives_nobody(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    only_at("/v1/chat/completions", server)
+    server.models = ("m",)
+    result = await ask(suite, server.url.removesuffix("/v1"), tmp_path / "r")
+    assert result.exit_code is ExitCode.COMPLETE
