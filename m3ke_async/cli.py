@@ -20,12 +20,13 @@ from m3ke_async.nearest import nearest
 from m3ke_async.streams import Forgiving, drop, open_closed_streams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from m3ke_async.evaluation import Evaluation
     from m3ke_async.progress import Display
     from m3ke_async.run import RunResult
     from m3ke_async.settings import RunSettings
+    from m3ke_async.sweep.course import CellCourse
     from m3ke_async.target import Target
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -589,6 +590,63 @@ def watch(run_path: str, results: str, *, as_json: bool) -> int:
     return found.state.exit_code
 
 
+class _FileFirst(click.Group):
+    """A group of commands whose `run` may be left out before a file."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        named = args[0] in self.commands or args[0].startswith("-")
+        return super().resolve_command(ctx, args if named else ["run", *args])
+
+
+@cli.group(cls=_FileFirst, context_settings=_CONTEXT)
+def sweep() -> None:
+    """Run many evaluations on one machine or a Ray cluster: `m3ke sweep FILE`."""
+
+
+_SWEEP_FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+_SWEEP_RESULTS = click.option(
+    "--results", default="results", show_default=True, metavar="DIR", help="Where runs and replies are kept."
+)
+
+
+@sweep.command("run", context_settings=_CONTEXT)
+@_SWEEP_FILE
+@_SWEEP_RESULTS
+@click.option("--address", metavar="ADDRESS", help="Of a Ray cluster, or `auto`.  [default: this machine]")
+@click.option("--quiet", is_flag=True, help="Print errors and the result only.")
+@click.option("--json", "as_json", is_flag=True, help="Print the cells as JSON.")
+def run_sweep(file: Path, results: str, address: str | None, *, quiet: bool, as_json: bool) -> int:
+    """Run the cells of FILE, or go on with them, and compare them."""
+    from m3ke_async.places import user_path
+    from m3ke_async.report.sweep import shown
+    from m3ke_async.sweep.campaign import run_sweep as run_cells
+    from m3ke_async.sweep.campaign import write_page
+
+    folder = user_path(results)
+    with shown(folder, quiet=quiet) as show:
+        courses = run_cells(file, folder, address=address, show=show, warn=_fail)
+    page = write_page(file, folder, courses, _fail)
+    code = _print_sweep(courses, folder, as_json=as_json)
+    if page is not None and not as_json:
+        _print_lines(["", f"compared in {page}"])
+    return code
+
+
+@sweep.command("status", context_settings=_CONTEXT)
+@_SWEEP_FILE
+@_SWEEP_RESULTS
+@click.option("--json", "as_json", is_flag=True, help="Print the cells as JSON.")
+def sweep_status(file: Path, results: str, *, as_json: bool) -> int:
+    """How far the cells of FILE are; reads only."""
+    from m3ke_async.places import user_path
+    from m3ke_async.sweep.campaign import sweep_status as read_status
+
+    folder = user_path(results)
+    return _print_sweep(read_status(file, folder), folder, as_json=as_json)
+
+
 @cli.group(context_settings=_CONTEXT)
 def data() -> None:
     """Get M3KE, or look at a suite."""
@@ -899,6 +957,23 @@ def _print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> N
     _print_lines([""])
     _print_lines(ledger_lines(result.ledger, result.price))
     _print_lines(failed_lines(directory.failed))
+
+
+def _print_sweep(courses: Sequence[CellCourse], results: Path, *, as_json: bool) -> int:
+    """The cells of a sweep; what the command returns."""
+    from m3ke_async.sweep.course import CellState
+
+    whole = all(course.state is CellState.COMPLETE for course in courses)
+    if as_json:
+        _print_json([course.to_json(results) for course in courses])
+    else:
+        from rich.console import Console
+
+        from m3ke_async.report.sweep import render, trouble_lines
+
+        render(courses, results, Console())
+        _print_lines(trouble_lines(courses))
+    return ExitCode.COMPLETE if whole else ExitCode.INCOMPLETE
 
 
 def _mode(record: Mapping[str, Any]) -> str:

@@ -137,7 +137,7 @@ class Pace:
         self._free_until = -math.inf
         self._late_tries: deque[bool] = deque(maxlen=_LATE_TRIES_AMONG)
         self._refused_sends: deque[float] = deque(maxlen=_EASE_AMONG)
-        self._ease = 1.0
+        self._ease = self._share = 1.0
         self._eased_at = -math.inf
         self._open = False
         self._see_whether_open()
@@ -158,7 +158,7 @@ class Pace:
         if self._open:
             self._count(reservation, now)
             return reservation
-        if not self._is_waited_for and self._delay(reservation, now) <= 0 and await self._requests.ready():
+        if not self.is_waited_for and self._delay(reservation, now) <= 0 and await self._requests.ready():
             self._grant(reservation, now)
             return reservation
         granted = loop.create_future()
@@ -175,7 +175,8 @@ class Pace:
         return reservation
 
     @property
-    def _is_waited_for(self) -> bool:
+    def is_waited_for(self) -> bool:
+        """Whether a request waits for leave."""
         return bool(self._queue or self._queue_again)
 
     async def _run_queue(self) -> None:
@@ -223,7 +224,7 @@ class Pace:
 
     def _ramp(self, now: float) -> None:
         """Set the time of the next request after a hold."""
-        if not self._is_waited_for and now >= self._held_until + _RAMP_SECONDS:
+        if not self.is_waited_for and now >= self._held_until + _RAMP_SECONDS:
             self._ramp_at = None
             self._see_whether_open()
         else:
@@ -372,8 +373,15 @@ class Pace:
             self._sent_before_limit = self._requests_total
             self._apply_rates()
 
+    def set_share(self, share: float) -> None:
+        """Use so much of the limits, given or adopted, and leave the rest to others with the same key."""
+        if share != self._share:
+            self._share = share
+            self._apply_rates()
+
     def _apply_rates(self) -> None:
-        requests, tokens = (None if limit is None else limit * self._ease for limit in self._limits)
+        part = self._ease * self._share
+        requests, tokens = (None if limit is None else limit * part for limit in self._limits)
         loop = asyncio.get_running_loop()
         self._requests.set_rate(requests)
         self._tokens.set_rate(tokens, loop.time())
@@ -418,7 +426,7 @@ class Pace:
         """Whether `admit` has nothing at all to look at."""
         self._open = (
             self._limits == (None, None)
-            and not self._is_waited_for
+            and not self.is_waited_for
             and self._ramp_at is None
             and not self._request_room.known
             and not self._token_room.known

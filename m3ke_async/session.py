@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from m3ke_async.adaptation import REFUSALS, StartOverError, find_change
 from m3ke_async.error_body import read_body
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from m3ke_async.suite import Task
     from m3ke_async.tally import Price
     from m3ke_async.target import Target
+
+    Sharing: TypeAlias = "Callable[[Target, tuple[Endpoint, ...]], AbstractAsyncContextManager[None]]"
 
 #: Stored replies that are passed before others may run.
 _PASS = 64
@@ -105,8 +107,28 @@ class Session:
         return self.earlier is not None and self.earlier["state"] == "complete"
 
 
-async def ask(session: Session, store: ReplyStore, *, price: Price | None, signals: bool) -> None:
-    """Ask everything that is owed."""
+def _alone(target: Target, endpoints: tuple[Endpoint, ...]) -> AbstractAsyncContextManager[None]:
+    """Nobody else uses the limits of these endpoints."""
+    return nullcontext()
+
+
+async def ask(
+    session: Session,
+    store: ReplyStore,
+    *,
+    price: Price | None,
+    signals: bool,
+    sharing: Sharing = _alone,
+) -> None:
+    """Ask everything that is owed.
+
+    Args:
+        session: the command.
+        store: where replies go.
+        price: of tokens, where known.
+        signals: whether Ctrl-C and SIGTERM drain the run.
+        sharing: keeps the limits of the endpoints shared with others, as long as it is entered.
+    """
     # Only a run that sends needs the HTTP client and its 0.2 s of import.
     from m3ke_async.connect import connect
     from m3ke_async.ending import ending_line, today
@@ -131,6 +153,7 @@ async def ask(session: Session, store: ReplyStore, *, price: Price | None, signa
             rng=rng,
             stack=stack,
         )
+        await stack.enter_async_context(sharing(target, endpoints))
         look = await preflight(endpoints, target, display)
         if look.ending is not None:
             display.warn(ending_line(target.profile, look.ending, today()))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from m3ke_async.claims import Claims
 from m3ke_async.database import GET, PUT
@@ -22,17 +22,22 @@ from m3ke_async.scrub import scrub_all
 from m3ke_async.store_file import StoreError, StoreFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from m3ke_async.reply_row import Row
     from m3ke_async.request import ChatRequest, Reply, RequestKey
 
-__all__ = ["Failure", "ReplyStore", "StoreError"]
+__all__ = ["Failure", "Follower", "Kept", "ReplyStore", "StoreError"]
+
+#: Key, kind, message, body, attempts, Unix time, run: the columns of a failure.
+FailureRow: TypeAlias = tuple[bytes, str, str, bytes, int, float, str]
 
 #: Bytes of a raw body that are kept with a failure.
 _KEPT_BODY = 16 * 1024
 
+_GET_ROW = "SELECT * FROM replies WHERE key = ?"
+_REPLY_COLUMNS = 5
 _GET_FAILURE = "SELECT kind, message, body, attempts FROM failures WHERE key = ?"
 _KEEP_OLD = """
 INSERT INTO superseded
@@ -67,6 +72,26 @@ class Failure:
         return cls(kind, message, text.encode("utf-8", "surrogateescape"), attempts)
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A row that a store has kept: of a reply, or of a failure.
+
+    Attributes:
+        row: with the columns of its table.
+        replace: whether it takes the place of an earlier reply.
+    """
+
+    row: Row | FailureRow
+    replace: bool = False
+
+
+class Follower(Protocol):
+    """Wants to know of what a store keeps."""
+
+    def add(self, kept: Kept) -> None:
+        """It was kept."""
+
+
 class ReplyStore:
     """Replies by request key.
 
@@ -82,6 +107,7 @@ class ReplyStore:
     Attributes:
         path: the SQLite file.
         claims: on requests that are on their way.
+        follower: is told of everything that is kept, after it is durable here.
 
     Raises:
         UsageError: the folder cannot be written, or a newer version wrote the file.
@@ -97,6 +123,7 @@ class ReplyStore:
         copies: Callable[[], Iterable[Row]] = lambda: (),
     ) -> None:
         self.path, self._run = path, run
+        self.follower: Follower | None = None
         self.claims = Claims(path.with_name(f".{path.name}.claims"))
         self._file = StoreFile(path, spares, warn, copies)
 
@@ -121,6 +148,8 @@ class ReplyStore:
         raw = dump_reply(request.key, reply)
         row = (request.key, raw, request.provider, reply.model, self._run)
         self._file.write(lambda database: _put(database, row, replace=replace))
+        if self.follower is not None:
+            self.follower.add(Kept(row, replace=replace))
 
     def put_failure(self, request: ChatRequest | RequestKey, failure: Failure) -> None:
         """Keep why a request has no reply.
@@ -138,6 +167,26 @@ class ReplyStore:
             self._run,
         )
         self._file.write(lambda database: database.execute(_FAIL, row))
+        if self.follower is not None:
+            self.follower.add(Kept(row))
+
+    def put_all(self, kept: Iterable[Kept]) -> None:
+        """Keep what other stores have kept, in their order and in one transaction.
+
+        Raises:
+            StoreError: as of `put`.
+        """
+        rows = list(kept)
+        self._file.write(lambda database: _put_all(database, rows))
+
+    def rows(self, keys: Iterable[bytes]) -> list[Row]:
+        """The replies with these keys, as far as there are any, for another store to keep.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        found = (self._file.find(_GET_ROW, key, _whole_row) for key in keys)
+        return [row for row in found if row is not None]
 
     def get_failure(self, key: bytes) -> Failure | None:
         """The last failure of the request with this key.
@@ -164,16 +213,30 @@ class ReplyStore:
         self.close()
 
 
-def _put(database: sqlite3.Connection, row: Row, *, replace: bool) -> None:
-    if not replace:
-        database.execute(PUT, row)
-        return
+def _whole_row(row: Row) -> Row:
+    load_reply(row[0], row[1])  # what is damaged is asked again rather than passed on
+    return row
+
+
+def _put_all(database: sqlite3.Connection, kept: Sequence[Kept]) -> None:
     database.execute("BEGIN IMMEDIATE")
     try:
-        database.execute(_KEEP_OLD, row[:2])
-        database.execute("DELETE FROM replies WHERE key = ?", row[:1])
-        database.execute(PUT, row)
+        for one in kept:
+            if len(one.row) != _REPLY_COLUMNS:
+                database.execute(_FAIL, one.row)
+                continue
+            if one.replace:
+                database.execute(_KEEP_OLD, one.row[:2])
+                database.execute("DELETE FROM replies WHERE key = ?", one.row[:1])
+            database.execute(PUT, one.row)
         database.execute("COMMIT")
     except sqlite3.Error:
         database.rollback()
         raise
+
+
+def _put(database: sqlite3.Connection, row: Row, *, replace: bool) -> None:
+    if not replace:
+        database.execute(PUT, row)
+        return
+    _put_all(database, [Kept(row, replace=True)])

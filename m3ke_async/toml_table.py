@@ -15,6 +15,7 @@ from m3ke_async.nearest import did_you_mean
 from m3ke_async.toml_file import load_toml
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 _Word = TypeVar("_Word", bound=StrEnum)
@@ -95,6 +96,12 @@ class TomlTable:
         if not all(isinstance(word, str) for word in value.values()):
             raise self.wrong(name, "must hold strings")
         return value
+
+    def values(self, names: Iterable[str]) -> dict[str, Any]:
+        """Those of these fields that are there, as they are; whoever takes them checks them."""
+        known = list(names)
+        self._asked += known
+        return {name: self._data[name] for name in known if name in self._data}
 
     def word(self, name: str, words: type[_Word], default: Any = ...) -> _Word:
         """One of a closed set of words."""

@@ -1,0 +1,113 @@
+"""A sweep from its file to its end: cells, their course, and what they come to side by side."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from m3ke_async.errors import UsageError
+from m3ke_async.sweep.cells import read_sweep
+from m3ke_async.sweep.course import CellCourse, course_path, read_course, write_course
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from m3ke_async.score import Scores
+
+#: Seconds between two writes of the course; at the end it is written in any case.
+_WRITE = 1.0
+#: Runs that one page compares: all answers of all of them are in memory then.
+MOST_COMPARED = 24
+
+
+def run_sweep(
+    file: Path,
+    results: Path,
+    *,
+    address: str | None,
+    show: Callable[[Sequence[CellCourse]], None],
+    warn: Callable[[str], None],
+) -> list[CellCourse]:
+    """Run a sweep, or go on with it.
+
+    Args:
+        file: the sweep's.
+        results: the folder of runs and store.
+        address: of a Ray cluster; None is this machine.
+        show: is given the cells now and then.
+        warn: is told, in one line, of what the user should know.
+
+    Raises:
+        DataError: the file is not right.
+        UsageError: Ray is not there, or has not what a cell needs.
+    """
+    from m3ke_async.sweep.cluster import run_cells
+
+    results = results.resolve()
+    cells = read_sweep(file, results)
+    courses, path = [CellCourse(cell.label) for cell in cells], course_path(results, file.stem)
+    written = 0.0
+
+    def look() -> None:
+        nonlocal written
+        if time.monotonic() >= written + _WRITE:
+            write_course(path, courses)
+            written = time.monotonic()
+        show(courses)
+
+    try:
+        run_cells(cells, courses, results, address=address, show=look, warn=warn)
+    finally:
+        write_course(path, courses)
+    show(courses)
+    return courses
+
+
+def sweep_status(file: Path, results: Path) -> list[CellCourse]:
+    """The cells of a sweep as its last command left them, or has them now.
+
+    Raises:
+        DataError: it has not begun in this folder.
+    """
+    return read_course(course_path(results, file.stem))
+
+
+def write_page(
+    file: Path, results: Path, courses: Sequence[CellCourse], warn: Callable[[str], None]
+) -> Path | None:
+    """Compare the first cell with each of the others, in one page; None where there is nothing to compare.
+
+    Args:
+        file: the sweep's.
+        results: the folder of runs.
+        courses: of its cells.
+        warn: is told of cells without answers.
+    """
+    from m3ke_async.compare import compare_runs
+    from m3ke_async.reopen import read_run
+    from m3ke_async.report.compare_html import write_comparison
+
+    runs: list[str] = []
+    scores: list[Scores] = []
+    for course in courses:
+        if course.run is None or len(runs) == MOST_COMPARED:
+            continue
+        try:
+            found = read_run(course.run, results).scores
+        except UsageError as error:
+            warn(str(error))
+            continue
+        if found.usage.replies:
+            runs.append(course.run)
+            scores.append(found)
+    if len(runs) < 2:
+        return None
+    path = results / f"{file.stem}.html"
+    try:
+        compared = compare_runs(*runs, results=results, force=True, warn=warn)
+    except UsageError as error:
+        warn(f"the cells are not compared: {error}")
+        return None
+    write_comparison(path, compared, scores)
+    return path

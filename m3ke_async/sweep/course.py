@@ -1,0 +1,88 @@
+"""How far a sweep is: a small file with its cells, beside their runs, which say the rest."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from m3ke_async.errors import DataError, UsageError
+from m3ke_async.files import write_json
+from m3ke_async.listing import Standing, standing
+from m3ke_async.rundir import RunDir
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_VERSION = 1
+
+
+class CellState(StrEnum):
+    """How a cell is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+
+
+@dataclass(slots=True)
+class CellCourse:
+    """How far a cell is.
+
+    Attributes:
+        label: of the cell.
+        run: name of its folder; None until it has one.
+        state: how it is.
+        trouble: why it is incomplete, in one line.
+    """
+
+    label: str
+    run: str | None = None
+    state: CellState = CellState.WAITING
+    trouble: str | None = None
+
+    def to_json(self, results: Path) -> dict[str, Any]:
+        """For `--json`."""
+        found = self.standing(results)
+        return asdict(self) | {"standing": found and found.to_json()}
+
+    def standing(self, results: Path) -> Standing | None:
+        """How far its run is; None where there is none yet."""
+        if self.run is None:
+            return None
+        try:
+            return standing(RunDir(results / self.run))
+        except UsageError:
+            return None
+
+
+def course_path(results: Path, name: str) -> Path:
+    """The file of a sweep."""
+    return results / f"{name}.sweep.json"
+
+
+def write_course(path: Path, cells: Sequence[CellCourse]) -> None:
+    """Write it, whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {"version": _VERSION, "cells": [asdict(cell) for cell in cells]})
+
+
+def read_course(path: Path) -> list[CellCourse]:
+    """Read it.
+
+    Raises:
+        DataError: it is not there, or damaged.
+    """
+    try:
+        table: Any = orjson.loads(path.read_bytes())
+        if table["version"] != _VERSION:
+            raise DataError("is of another version of m3ke-async; run the sweep again", file=path)
+        return [CellCourse(**{**row, "state": CellState(row["state"])}) for row in table["cells"]]
+    except FileNotFoundError:
+        raise DataError("is not there: this sweep has not begun in this folder", file=path) from None
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"is damaged ({error}); run the sweep again", file=path) from None

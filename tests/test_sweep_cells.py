@@ -1,0 +1,110 @@
+"""sweep.toml: every combination is a cell, and nothing that is misspelt or said twice is passed over."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from m3ke_async.errors import DataError, ExitCode
+from m3ke_async.sweep.cells import read_sweep
+from tests.command import m3ke
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from m3ke_async.sweep.cells import Cell
+
+
+def cells(folder: Path, text: str) -> tuple[Cell, ...]:
+    path = folder / "sweep.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_sweep(path, folder / "results")
+
+
+def test_lists_are_combined_and_label_the_cells(tmp_path: Path) -> None:
+    found = cells(
+        tmp_path,
+        """
+        [settings]
+        split = "test"
+        max-tokens = 16
+        [[grid]]
+        model = ["vllm/a", "vllm/b"]
+        shots = [0, 5]
+        temperature = 0
+        """,
+    )
+    assert [cell.label for cell in found] == [
+        "vllm/a shots=0", "vllm/a shots=5", "vllm/b shots=0", "vllm/b shots=5",
+    ]  # fmt: skip
+    assert {(cell.settings.split, cell.settings.max_tokens) for cell in found} == {("test", 16)}
+    assert {cell.settings.results for cell in found} == {str(tmp_path / "results")}
+
+
+def test_several_grids_are_a_list_and_each_says_what_it_occupies(tmp_path: Path) -> None:
+    found = cells(
+        tmp_path,
+        """
+        gpus = 1
+        [settings]
+        serve = true
+        [[grid]]
+        model = "vllm/small"
+        gpus = 0.5
+        [[grid]]
+        model = "vllm/large"
+        gpus = 8
+        cpus = 16
+        [[grid]]
+        model = "sglang/other"
+        """,
+    )
+    occupied = [(cell.label, cell.gpus, cell.cpus) for cell in found]
+    assert occupied == [("vllm/small", 0.5, 1), ("vllm/large", 8, 16), ("sglang/other", 1, 1)]
+
+
+def test_a_list_inside_a_list_is_one_value(tmp_path: Path) -> None:
+    found = cells(tmp_path, '[[grid]]\nmodel = "vllm/a"\ntasks = [["Math*", "*Law*"], "Art*"]')
+    assert [cell.settings.tasks for cell in found] == [("Math*", "*Law*"), ("Art*",)]
+    assert [cell.label for cell in found] == ["vllm/a tasks=Math*,*Law*", "vllm/a tasks=Art*"]
+
+
+def test_a_suite_beside_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "suite").mkdir()
+    monkeypatch.chdir(tmp_path)
+    found = cells(tmp_path, '[[grid]]\nmodel = "vllm/a"\ndata = ["suite", "sample"]')
+    assert [cell.settings.data for cell in found] == [str(tmp_path / "suite"), "sample"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no cell"),
+        ('[[grid]]\nshots = 1', r"grid\[1\].model': is missing"),
+        ('[[grid]]\nmodel = "vllm/a"\nshot = 1', r"grid\[1\].shot': is no field here; did you mean shots"),
+        ('[setting]\nshots = 1\n[[grid]]\nmodel = "vllm/a"', "'setting': is no field here"),
+        ('[[grid]]\nmodel = "vllm/a"\nshots = [0, 6]', r"grid\[1\].*--shots must be a whole number"),
+        ('[[grid]]\nmodel = "vllm/a"\nshots = [0, 0]', r"grid\[1\].*asks the same twice: vllm/a shots=0"),
+        ('[[grid]]\nmodel = "a/b"\n[[grid]]\nmodel = "a/b"', r"grid\[2\].*asks the same twice: a/b"),
+        ('[[grid]]\nmodel = "vllm/a"\nshots = []', r"grid\[1\].shots': is empty"),
+        ('[[grid]]\nmodel = "vllm/a"\nname = "x"', r"grid\[1\].name': is no field here"),
+        ('[[grid]]\nmodel = "vllm/a"\nresults = "x"', r"grid\[1\].results': is no field here"),
+        ('[[grid]]\nmodel = "vllm/a"\ngpus = -1', r"grid\[1\].gpus': must be 0 or above"),
+        ("grid = 1", "'grid': must be a list of tables"),
+        ("[[grid]\n", "not valid TOML"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        cells(tmp_path, text)
+
+
+def test_without_ray_a_sweep_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    path = tmp_path / "sweep.toml"
+    path.write_text('[[grid]]\nmodel = "vllm/a"', encoding="utf-8")
+    ran = m3ke("sweep", path, "--results", tmp_path)
+    assert ran.code == ExitCode.USAGE
+    assert ran.error == "a sweep runs on Ray, which is not installed: pip install 'm3ke-async[cluster]'"

@@ -1,0 +1,121 @@
+"""A sweep on a local Ray: several cells at once, a worker that is killed, one key for two workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from m3ke_async.errors import ExitCode
+from m3ke_async.listing import list_runs
+from m3ke_async.rundir import STORE_NAME
+from tests.command import m3ke
+from tests.questions import write_suite
+from tests.server import Server, in_thread, right_reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.timeout(300),
+    # Ray's own: sockets and files that it leaves to the end of the process.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'm3ke-async[cluster]'")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with in_thread() as server:
+        yield server
+
+
+def write_sweep(folder: Path, server: Server, text: str) -> Path:
+    path = folder / "mine.toml"
+    suite = write_suite(folder / "suite", 2, 20)
+    common = f'[settings]\ndata = "{suite}"\nbase-url = "{server.url}"\n'
+    path.write_text(common + text, encoding="utf-8")
+    return path
+
+
+def test_a_sweep_asks_every_cell_and_compares_them_and_goes_on_where_it_was(
+    server: Server, tmp_path: Path
+) -> None:
+    path, results = (
+        write_sweep(tmp_path, server, '[[grid]]\nmodel = "custom/m"\nshots = [0, 2]'),
+        tmp_path / "r",
+    )
+    assert "has not begun" in m3ke("sweep", "status", path, "--results", results).error
+    ran = m3ke("sweep", path, "--results", results, "--json", "--quiet")
+    assert ran.code == ExitCode.COMPLETE, ran.err
+    assert [(cell["label"], cell["state"]) for cell in ran.json] == [
+        ("custom/m shots=0", "complete"),
+        ("custom/m shots=2", "complete"),
+    ]
+    assert (results / "mine.html").is_file()
+    status = m3ke("sweep", "status", path, "--results", results, "--json")
+    assert (status.code, status.json) == (ExitCode.COMPLETE, ran.json)
+    assert [run.asked for run in list_runs(results)] == [40, 40]
+    again = m3ke("sweep", path, "--results", results, "--json", "--quiet")
+    assert (again.code, len(server.seen)) == (ExitCode.COMPLETE, 80)
+
+
+def test_the_cell_of_a_killed_worker_goes_on_and_asks_only_what_was_not_kept(
+    server: Server, tmp_path: Path
+) -> None:
+    results = tmp_path / "r"
+    path = write_sweep(tmp_path, server, '[[grid]]\nmodel = "custom/m"\nconcurrency = 1')
+    server.default = lambda mark: right_reply(mark).after(0.05)
+    kept: list[int] = []
+
+    def kill_its_worker() -> None:
+        database = sqlite3.connect(results / STORE_NAME)
+        kept.append(database.execute("SELECT count(*) FROM replies").fetchone()[0])
+        database.close()
+        os.kill(_worker(), signal.SIGKILL)
+
+    def on_request(seen: Any) -> None:
+        if len(server.seen) == 20:
+            Thread(target=kill_its_worker).start()
+
+    server.on_request = on_request
+    ran = m3ke("sweep", path, "--results", results, "--json", "--quiet")
+    assert ran.code == ExitCode.COMPLETE, ran.err
+    assert "the process that asked it was lost; it goes on in another one" in ran.error
+    assert kept[0] >= 8
+    assert 40 <= len(server.seen) <= 60 - kept[0]
+    assert ran.json[0]["standing"]["total"] == 40
+
+
+def _worker() -> int:
+    """The process that evaluates a cell, by the title that Ray gives it."""
+    for entry in os.listdir("/proc"):  # noqa: PTH208 - names are all that is needed
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as file:  # noqa: PTH123 - as above
+                    title = file.read()
+            except OSError:
+                continue
+            if title.startswith(b"ray::custom/m") and os.getppid() != int(entry):
+                return int(entry)
+    raise AssertionError("no worker")
+
+
+def test_a_cell_that_no_machine_can_hold_is_told_before_anything_runs(server: Server, tmp_path: Path) -> None:
+    path = write_sweep(tmp_path, server, '[[grid]]\nmodel = "custom/m"\ngpus = 64')
+    ran = m3ke("sweep", path, "--results", tmp_path / "r", "--quiet")
+    assert (ran.code, len(server.seen)) == (ExitCode.USAGE, 0)
+    assert ran.error.startswith("custom/m wants 64 GPUs and 1 CPUs, and no machine here has more than")
+
+
+def test_a_cell_that_cannot_work_leaves_the_others_alone(server: Server, tmp_path: Path) -> None:
+    text = '[[grid]]\nmodel = "custom/m"\n[[grid]]\nmodel = "nobody/m"'
+    ran = m3ke("sweep", write_sweep(tmp_path, server, text), "--results", tmp_path / "r", "--quiet")
+    assert ran.code == ExitCode.INCOMPLETE
+    assert "nobody/m: " in ran.out
