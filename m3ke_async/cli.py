@@ -8,7 +8,7 @@ import click
 
 from m3ke_async import __version__
 from m3ke_async.again import interrupted
-from m3ke_async.commands import asking, batch, data, results, servers
+from m3ke_async.commands import asking, batch, data, results, servers, sweep
 from m3ke_async.commands.options import CONTEXT
 from m3ke_async.commands.printing import fail, say, show_note
 from m3ke_async.errors import ExitCode, InterruptedRunError, M3keError
@@ -83,5 +83,6 @@ for _command in (
     servers.serve,
     data.data,
     batch.batch,
+    sweep.sweep,
 ):
     cli.add_command(_command)
