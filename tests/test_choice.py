@@ -247,3 +247,12 @@ def test_an_analysis_that_breaks_off_between_the_options_chooses_nothing(cut: in
 )
 def test_a_letter_at_the_cut_may_begin_the_next_sentence(reply: str) -> None:
     assert extract_choice(reply, finish_reason="length").outcome is Outcome.TRUNCATED
+
+
+@pytest.mark.parametrize("order", ["ABCD", "BCDA", "CDAB", "DABC"])
+@pytest.mark.parametrize("line", ["{}. {}", "{}：{}", "({}) {}", "{}、{}这座城市"])
+def test_options_that_are_only_told_one_after_another_are_no_choice(order: str, line: str) -> None:
+    options = {letter: CITIES[own] for letter, own in zip(order, "ABCD", strict=True)}
+    reply = "\n".join(line.format(letter, options[letter]) for letter in order)
+    assert letter_of(reply, options, CAPITAL) is None
+    assert letter_of(f"{reply}\n\n答案：{order[1]}", options, CAPITAL) == order[1]

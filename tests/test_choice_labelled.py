@@ -61,6 +61,27 @@ def test_bold_letters_in_a_real_reply_change_next_to_nothing(records: list[Recor
     assert {letter for _, letter in changed} <= {"NONE"}
 
 
+@pytest.mark.parametrize("places", [1, 2, 3])
+def test_the_choice_follows_when_the_letters_of_a_real_reply_change_places(
+    records: list[Record], places: int
+) -> None:
+    new = dict(zip("ABCD", "ABCD"[places:] + "ABCD"[:places], strict=True))
+    followed, lost = 0, []
+    for record in records:
+        choice = extract_choice(record["raw"], record["options"], record["question"])
+        if choice.span is None or record["raw"][slice(*choice.span)] != choice.letter:
+            continue  # named by its text, its place or a letter of another alphabet
+        said = re.sub(r"(?<![A-Za-z0-9])[A-D](?![A-Za-z0-9])", lambda letter: new[letter[0]], record["raw"])
+        texts = {new[letter]: text for letter, text in (record["options"] or {}).items()}
+        moved = extract_choice(said, dict(sorted(texts.items())), record["question"]).letter
+        if moved == new[choice.letter or ""]:
+            followed += 1
+        else:
+            lost.append((record["id"], moved))
+    assert followed > 250
+    assert len(lost) <= 0.03 * followed, lost
+
+
 @pytest.mark.parametrize(
     ("words", "others"),
     [

@@ -267,33 +267,41 @@ def listed(mentions: Sequence[Mention], *, complete: bool) -> set[int]:
     """Which of the mentions only list the options: headings that run on from A, three or to the end.
 
     In a reply that broke off, one heading on a later line may be the beginning of a list. One that
-    stutters, A. A. A. B. C., is a list too.
+    stutters, A. A. A. B. C., is a list too, and so are all four at the start of lines from another letter on,
+    C. D. A. B., where the letters have changed places.
     """
     steps = (0, 1) if mentions[-1:] and mentions[-1].letters not in {"", mentions[0].letters} else (1,)
     places: set[int] = set()
     chain: list[int] = []
     for place, mention in enumerate([*mentions, None]):
+        turned = chain[:1] == [0] and mentions[0].letters != "A"
         goes_on = (
             mention is not None
             and bool(chain)
             and (mention.heading or (mention.opens and bool(places) and place == len(mentions) - 1))
             and len(mention.letters) == 1
-            and ord(mention.letters) - ord(mentions[chain[-1]].letters) in steps
+            and (
+                ord(mention.letters) - ord(mentions[chain[-1]].letters) in steps
+                or (mention.opens and turned and mentions[chain[-1]].letters + mention.letters == "DA")
+            )
         )
         if goes_on:
             chain.append(place)
         elif mention is None or (
             mention.heading
-            and (mention.letters == "A" or (mention.letters == "B" and mention.opens and not chain))
+            and (
+                mention.letters == "A" or (mention.letters in {"B", "C", "D"} and mention.opens and not chain)
+            )
         ):
             at_end = chain[-1:] == [len(mentions) - 1] and mentions[chain[0]].letters == "A"
             looped = len(places) >= 2 * len(LETTERS)  # the list was told twice, and begins again
             broke_off = at_end and (looped or (not complete and mentions[chain[0]].start > 0))
             broke_off = broke_off and mentions[chain[0]].opens
             told = len(chain) == 2 and all(mentions[at].told and mentions[at].opens for at in chain)
+            first = mentions[chain[0]].letters if chain else ""
             if (
                 told
-                or len({mentions[at].letters for at in chain}) >= 3
+                or len({mentions[at].letters for at in chain}) >= (4 if first in {"C", "D"} else 3)
                 or (len(chain) == 2 and at_end)
                 or broke_off
             ):

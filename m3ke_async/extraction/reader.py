@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.clauses import Grammar
@@ -42,8 +43,8 @@ _CUT = Pattern(
     r"|(?<=\n)(?P<weak>\s{0,4}(?:以下是|下面是|以下为|下面为)))",
     re.IGNORECASE,
 )
-
-
+#: The most cuts; no reply that was meant holds more questions.
+_MOST = 100
 #: The name of the speaker or a courtesy before all else.
 _OPENING = Pattern(
     r"\s{0,4}(?:(?i:assistant|助手|ai)\s?[:：\n]\s{0,4}"
@@ -94,7 +95,7 @@ class Reader:
         """
         opening = _OPENING.match(text)
         start, weakly = (opening.end() if opening and text[opening.end() :].strip() else 0), False
-        for cut in _CUT.finditer(text, start):
+        for cut in islice(_CUT.finditer(text, start), _MOST):
             weak = cut["weak"] is not None
             if weak and weakly:
                 continue  # read once to the first of them, so that time stays linear
