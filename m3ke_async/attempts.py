@@ -1,6 +1,6 @@
 """What becomes of one question that is sent once: a reply that is kept, another try, or the end of it.
 
-admit (pace) -> ask (transport) -> parse (wire) -> keep (store)
+leave (admission) -> ask (transport) -> parse (wire) -> keep (store)
 -> decide (faults) -> again | give up | stop
 """
 
@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from m3ke_async.admission import LATE, Admission
 from m3ke_async.breaker import State
 from m3ke_async.endpoint import NOTHING_THERE
 from m3ke_async.errors import IncompleteError, StoppedError
@@ -23,10 +24,10 @@ from m3ke_async.store import Failure, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
 
     from m3ke_async.address import Address
     from m3ke_async.backlog import Ask, Backlog, Job
+    from m3ke_async.course import Course
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.engine import EngineSettings
     from m3ke_async.pace import Reservation
@@ -37,28 +38,8 @@ if TYPE_CHECKING:
     from m3ke_async.tally import Tally
     from m3ke_async.wire.transport import Response
 
-    class Course(Protocol):
-        """The run as a whole, as far as one question concerns it."""
-
-        @property
-        def stopping(self) -> bool:
-            """Whether nothing more is to be sent."""
-
-        def stop(self, reason: BaseException) -> None:
-            """Start nothing more."""
-
-        def check_budget(self) -> bool:
-            """Stop the run when its budget is used up; whether it is."""
-
-        def give_place(self, task: asyncio.Task[None], job: Job, endpoint: Endpoint) -> None:
-            """Let another worker have the place of one whose attempt is overdue."""
-
-
 #: A provider that asks for a longer wait than this many seconds stops the run, resumably.
 MAX_WAIT = 600.0
-
-#: Seconds that the reply to an overdue attempt may still come before it is asked again.
-LATE = 60.0
 
 #: Seconds without any reply after which failures end the run instead of the questions.
 _SILENCE = 300.0
@@ -78,12 +59,8 @@ _COST_NOTHING = frozenset({Kind.BAD_PARAMETER, Kind.BAD_REQUEST, Kind.FORBIDDEN,
 #: Seconds between tries to write a reply that the disk did not take, and their number.
 _STORE_PAUSE, _STORE_TRIES = 1.0, 60
 
-
 #: In the ledger: attempts whose reply the end of the command did not wait for.
 _CUT_OFF = "cut off"
-
-#: Seconds between two looks at a question that another process is asking.
-_CLAIM_PAUSE = 0.5
 
 
 @dataclass(slots=True, eq=False)
@@ -138,8 +115,15 @@ class Attempts:
         self._course, self._backlog, self._endpoints = course, backlog, endpoints
         self._store, self._retry, self._profile = store, retry, profile
         self._settings, self._tally, self._on_reply, self._warn = settings, tally, on_reply, warn
-        self._admitting: dict[asyncio.Task[None], Endpoint] = {}
-        self._moved: set[asyncio.Task[None]] = set()
+        self.admission = Admission(
+            course=course,
+            backlog=backlog,
+            endpoints=endpoints,
+            store=store,
+            settings=settings,
+            tally=tally,
+            close=self._close,
+        )
         self._keeping: set[asyncio.Task[None]] = set()
         self._said: set[str] = set()
         self._answers = self._blanks = self._refused = 0
@@ -147,12 +131,8 @@ class Attempts:
     def begin(self) -> None:
         """The run begins, in the running loop."""
         self._loop = asyncio.get_running_loop()
+        self.admission.begin()
         self._last_reply = self._loop.time()
-
-    @property
-    def admitting(self) -> set[asyncio.Task[None]]:
-        """Workers that wait for leave to send."""
-        return set(self._admitting)
 
     @property
     def keeping(self) -> set[asyncio.Task[None]]:
@@ -161,7 +141,7 @@ class Attempts:
 
     async def ask(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> Job:
         """Send a question once, or one that is due again in its place; which, when all is settled."""
-        job, reservation = await self._leave(job, endpoint, task)
+        job, reservation = await self.admission.leave(job, endpoint, task)
         if reservation is None:
             return job
         if job.late is not None:
@@ -208,70 +188,6 @@ class Attempts:
             deadline.cancel()
             self._tally.in_flight -= 1
 
-    async def _leave(
-        self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]
-    ) -> tuple[Job, Reservation | None]:
-        """Leave to send a question, and which; None when none is to be sent here and now."""
-        if not self._claim(job):
-            return job, None
-        reservation = await self._admit(job, endpoint, task)
-        if reservation is None:
-            return job, None
-        job = self._turn(job, reservation)
-        if not self._claim(job):
-            reservation.refund()
-            return job, None
-        return job, reservation
-
-    def _claim(self, job: Job) -> bool:
-        """Whether a question is to be asked here: no other process is at it, or has answered it."""
-        if job.claimed:
-            return True
-        key, now = job.ask.request.key, self._loop.time()
-        patience = max(LATE, self._settings.timeout)
-        waited = 0.0 if job.held_up is None else now - job.held_up
-        job.claimed = self._store.claims.take(key) or waited > patience
-        if not job.claimed:
-            job.held_up = now - waited
-            if not self._course.stopping:
-                self._backlog.again(job, now + _CLAIM_PAUSE)
-                self._tally.waiting = self._backlog.waiting
-            return False
-        # Once more: another process may have been answered since this one looked.
-        if self._settings.replace or self._store.get(key) is None:
-            return True
-        self._tally.stored += self._close(job)
-        return False
-
-    def _turn(self, job: Job, reservation: Reservation) -> Job:
-        """The question that the leave is used for: what is due again goes before what is new."""
-        due = self._backlog.turn(job, self._loop.time())
-        if due is not job:
-            self._tally.waiting = self._backlog.waiting
-            reservation.give_to(due.ask.request.prompt_chars, due.attempts)
-        return due
-
-    async def _admit(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> Reservation | None:
-        """Leave to send a question; None when it is not to be sent here and now."""
-        self._admitting[task] = endpoint
-        try:
-            reservation = await endpoint.pace.admit(
-                job.ask.request.prompt_chars, self._settings.max_tokens, job.attempts
-            )
-        except asyncio.CancelledError:
-            if task not in self._moved:
-                raise
-            self._moved.discard(task)
-            task.uncancel()
-            self._backlog.again(job, self._loop.time())  # another endpoint takes it
-            return None
-        finally:
-            del self._admitting[task]
-        if self._course.stopping or job.closed or self._course.check_budget():
-            reservation.refund()  # closed: its late reply came meanwhile
-            return None
-        return reservation
-
     def _on_deadline(self, attempt: _Attempt, task: asyncio.Task[None]) -> None:
         """Give an overdue worker's place away; it goes on waiting for a late reply.
 
@@ -312,7 +228,7 @@ class Attempts:
         match action:
             case Action.RETRY:
                 endpoint.refused(now, decision, attempt.reservation)
-                self._move_off(endpoint, now)
+                self.admission.move_off(endpoint, now)
                 self._again(attempt, decision, body)
             case Action.RECORD_FILTERED:
                 endpoint.answered(now, now - attempt.sent)
@@ -335,14 +251,6 @@ class Attempts:
             self._waste(attempt, kind, body)
             self._course.stop(refusal)
         return refusal is not None
-
-    def _move_off(self, endpoint: Endpoint, now: float) -> None:
-        """Let nobody wait for an endpoint that holds everybody back while another one does not."""
-        if endpoint.pace.is_held(now) and any(other.is_open(now) for other in self._endpoints):
-            for task, waited_for in self._admitting.items():
-                if waited_for is endpoint:
-                    self._moved.add(task)
-                    task.cancel()
 
     async def _keep(self, attempt: _Attempt, reply: Reply) -> None:
         """Store a reply, then count it."""

@@ -182,7 +182,7 @@ class Engine:
         self._stop = reason
         self._backlog.clear()
         self._tally.waiting = 0
-        self._cancel(self._attempts.admitting)
+        self._cancel(self._attempts.admission.admitting)
         grace = min(GRACE, self._settings.timeout)
         self._timers.append(self._loop.call_later(grace, lambda: self._cancel(self._workers | self._late)))
         self._loop.call_soon(self._pump)
