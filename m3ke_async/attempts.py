@@ -1,7 +1,9 @@
 """What becomes of one question that is sent once: a reply that is kept, another try, or the end of it.
 
-leave (admission) -> ask (transport) -> parse (wire) -> keep (store)
--> decide (faults) -> again | give up | stop
+In the order of the methods:
+
+    leave (admission) -> ask (transport) -> parse (wire) -> keep (store)
+                                         -> decide (faults) -> again | give up | stop
 """
 
 from __future__ import annotations
