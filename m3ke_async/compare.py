@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Place: TypeAlias = "tuple[str, int | str]"
 
 #: What makes two runs ask the same.
-_SAME = ("suite", "split", "shots", "template", "wording")
+_SAME = ("suite", "shots", "template", "wording")
 #: Of that, what is too long to be shown: a hash, and whole texts.
 _LONG = {"suite": "suite or tasks", "wording": "wording of the template"}
 #: What runs that are compared are about.
@@ -134,11 +134,15 @@ def compare(sides: Sequence[Side], *, force: bool = False) -> Comparison:
         force: whether to compare runs that do not ask the same.
 
     Raises:
-        UsageError: fewer than two runs, runs that do not ask the same, runs without a common question, or
-            different right letters to one question.
+        UsageError: fewer than two runs, runs that do not ask the same, runs of different splits, runs without
+            a common question, or different right letters to one question.
     """
     if len(sides) < 2:
         raise UsageError("give two runs or more to compare")
+    # Every split counts its ids from 0: a key of one would mark the answers to other questions.
+    splits = [str(side.asked.get("split")) for side in sides]
+    if len(set(splits)) > 1:
+        raise UsageError(f"the runs differ in split ({', '.join(splits)}): they have no question in common")
     unlike = _differences(sides, same=True)
     if unlike and not force:
         raise UsageError(

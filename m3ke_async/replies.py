@@ -48,7 +48,7 @@ def answers_of_runs(results: Path) -> Iterator[Row]:
         run = RunDir(file.parent)
         with suppress(DataError):  # then nobody knows what its answers should be
             record = run.read()
-            if record is not None and _is_as_written(run, record):
+            if record is not None and is_as_written(run, record):
                 for answer in read_answers(run.answers, lambda line: None):
                     reply, key = _reply(answer), bytes.fromhex(answer.request)
                     if isinstance(reply, Reply):
@@ -101,7 +101,7 @@ def _own_replies(run: RunDir, warn: Callable[[str], None], *, keep: bool) -> dic
         trouble = f"{damaged[0]}; " + (
             f"{len(damaged)} damaged lines are left out" if len(damaged) > 1 else "it is left out"
         )
-    elif known and record is not None and not _is_as_written(run, record):
+    elif known and record is not None and not is_as_written(run, record):
         trouble = f"{run.answers} has changed since the run wrote it; what it holds now is used"
     else:
         return known
@@ -113,7 +113,8 @@ def _own_replies(run: RunDir, warn: Callable[[str], None], *, keep: bool) -> dic
     return known
 
 
-def _is_as_written(run: RunDir, record: Mapping[str, Any]) -> bool:
+def is_as_written(run: RunDir, record: Mapping[str, Any]) -> bool:
+    """Whether answers.jsonl is what the run wrote together with its scores."""
     try:
         return bool(hash_file(run.answers) == record["hashes"].get(run.answers.name))
     except OSError:

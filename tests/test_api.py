@@ -146,6 +146,16 @@ async def test_a_loaded_suite_can_be_scored_again_by_the_command(suite: Path, tm
     assert ran.json["scores"] == json.loads(json.dumps(result.scores.to_json()))
 
 
+async def test_results_are_typed_and_groups_are_found_by_their_published_names(
+    suite: Path, tmp_path: Path
+) -> None:
+    async with Server() as server:
+        result = await evaluate("vllm/m", suite, **options(server, tmp_path))
+    # mypy reads this line, too: the keys are plain strings
+    accuracy: float | None = result.scores.clusters["Natural Sciences"].accuracy
+    assert accuracy == 1
+
+
 async def test_it_says_nothing(suite: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     async with Server() as server:
         await evaluate("vllm/m", suite, **options(server, tmp_path))

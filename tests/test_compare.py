@@ -138,7 +138,6 @@ def test_the_first_run_is_compared_with_each_other_and_the_tests_corrected(tmp_p
     ("difference", "said"),
     [
         ({"suite": "other"}, "suite or tasks (run 2 not as run 1)"),
-        ({"split": "test"}, "split (dev, test)"),
         ({"shots": 5}, "shots (0, 5)"),
         ({"template": "u"}, "template (t, u)"),
         ({"wording": ["v"]}, "wording of the template"),
@@ -158,6 +157,16 @@ def test_runs_that_do_not_ask_the_same_are_refused_or_marked(
     found = compared(*runs, force=True)
     assert said in found.unlike[0]
     assert found.pairs[0].shared == 1
+
+
+def test_runs_of_two_splits_are_refused_even_by_force(tmp_path: Path) -> None:
+    # equal ids are other questions there, and dev's letters would give the unlabelled test split an accuracy
+    runs = [
+        write_run(tmp_path, "dev", [(ARTS, "A", "A")]),
+        write_run(tmp_path, "test", [(ARTS, "A", None)], split="test"),
+    ]
+    with pytest.raises(UsageError, match=r"differ in split \(dev, test\): they have no question in common"):
+        compared(*runs, force=True)
 
 
 def test_other_differences_are_told(tmp_path: Path) -> None:

@@ -340,12 +340,48 @@ def test_the_dialog_steps_through_what_the_filters_left(page: Page) -> None:
 
 def test_a_question_that_was_asked_four_times_has_four_lines(browser: Browser, rotated: Path) -> None:
     for opened in open_page(browser, rotated):
-        assert shown(opened.page) == "24 of 24 questions"
+        assert shown(opened.page) == "24 of 24 asks"
         titles = opened.page.locator(".row > :nth-child(2)").all_inner_texts()[:4]
         assert [title.removeprefix(f"{ALGEBRA}, 0") for title in titles] == [
             f", options moved by {places}" for places in range(4)
         ]
         assert opened.complaints == []
+
+
+def test_a_question_that_was_asked_four_times_tells_how_its_asks_agree(
+    browser: Browser, rotated: Path
+) -> None:
+    repeats = json.loads((rotated.parent / "scores.json").read_bytes())["repeats"]
+    for opened in open_page(browser, rotated):
+        section = opened.page.locator("section", has_text="Questions asked more than once").last
+        text = section.inner_text()
+        assert f"{100 * repeats['consistency']:.1f} % of {repeats['questions']} questions" in text
+        assert f"(CircularEval): {100 * repeats['accuracy_always']:.1f} %" in text
+        shown_letters = ", ".join(f"{letter} {n}" for letter, n in repeats["shown"].items())
+        assert f"Places chosen, each option having stood once in each: {shown_letters}" in text
+
+
+def test_options_of_another_order_show_the_letter_that_the_model_saw(browser: Browser, rotated: Path) -> None:
+    for opened in open_page(browser, rotated):
+        opened.page.get_by_role("searchbox").fill("Q0-0")
+        opened.page.locator(".row").nth(1).click()
+        prompt = opened.page.locator("dialog pre", has_text="请根据")
+        prompt.wait_for()
+        dialog = opened.page.locator("dialog")
+        assert dialog.locator("mark").inner_text() == "A"  # of the prompt, where B stands first
+        chosen = dialog.locator("li", has_text="chosen B")
+        assert "(shown to the model as A)" in chosen.inner_text()
+        assert "(shown to the model as D)" in dialog.locator("li", has_text="right letter A").inner_text()
+        own = chosen.inner_text().removeprefix("B. ").partition(" (")[0]
+        assert f"A. {own}\n" in prompt.inner_text()
+
+
+def test_outcomes_to_choose_from_are_those_of_the_asks(browser: Browser, rotated: Path) -> None:
+    for opened in open_page(browser, rotated):
+        outcome = opened.page.get_by_label("All outcomes")
+        for value in outcome.locator("option").evaluate_all("all => all.map(one => one.value)")[1:]:
+            outcome.select_option(value)
+            assert not shown(opened.page).startswith("0 of")
 
 
 # -- what it never does ----------------------------------------------------------------

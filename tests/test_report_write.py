@@ -185,3 +185,12 @@ def test_the_same_run_gives_the_same_zip(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_folder_that_was_copied_alone_is_reported_but_for_the_page(run: Path, tmp_path: Path) -> None:
     copied = shutil.copytree(run, tmp_path / "copied")
     assert m3ke("report", copied, "--format", "md").code == 0
+
+
+def test_answers_that_are_not_those_of_the_scores_are_told(tmp_path: Path) -> None:
+    run = write_run(tmp_path)
+    assert m3ke("report", run, "--format", "csv").err == ""
+    (run / "answers.jsonl").write_bytes(b"")
+    ran = m3ke("report", run, "--format", "csv")
+    assert ran.code == 0
+    assert "answers.jsonl is not what scores.json counts; write both again with: m3ke score RUN" in ran.err

@@ -11,6 +11,7 @@ from m3ke_async.files import whole_file
 from m3ke_async.nearest import nearest
 from m3ke_async.published import table_beside
 from m3ke_async.reopen import read_record, read_run, reopen, stored_replies
+from m3ke_async.replies import is_as_written
 from m3ke_async.report.asked import asked_questions
 from m3ke_async.report.html import write_html
 from m3ke_async.report.inspect_log import inspect_name, write_inspect_log
@@ -42,6 +43,10 @@ class Format(StrEnum):
     PNG = "png"
     INSPECT = "inspect"
     LM_EVAL = "lm-eval"
+
+
+#: Formats in which the lines of answers.jsonl stand beside the numbers of scores.json, or alone.
+_SHOW_ANSWERS = (Format.HTML, Format.INSPECT, Format.CSV, Format.PARQUET)
 
 
 def find_format(name: str) -> Format:
@@ -81,6 +86,8 @@ def write_report(
     """
     result, record = read_run(directory.path), read_record(directory)
     path = path or directory.path / _name(form, record)
+    if form in _SHOW_ANSWERS and not is_as_written(directory, record):
+        warn(f"{directory.answers} is not what scores.json counts; write both again with: m3ke score RUN")
     if form in (Format.HTML, Format.INSPECT):
         evaluation = reopen(directory, data)
         with stored_replies(directory, warn) as find:

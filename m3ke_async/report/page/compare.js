@@ -12,10 +12,6 @@ function signedRange(interval) {
   return interval === null ? "–" : `${signed(interval[0])} – ${signed(interval[1])}`;
 }
 
-function chance(p) {
-  return p < 0.001 ? "< 0.001" : p.toFixed(3);
-}
-
 function kappa(value) {
   return value === null ? "–" : value.toFixed(2);
 }

@@ -105,6 +105,12 @@ function unitsOf(text, characters) {
   return units;
 }
 
+// The letter in the prompt and in the reply, where the options were moved up by some places.
+function shownAs(letter, rotation) {
+  if (!rotation) return "";
+  return ` (${say("shownAs", LETTERS[(LETTERS.indexOf(letter) + LETTERS.length - rotation) % LETTERS.length])})`;
+}
+
 function markedReply(row) {
   if (row.reply === "") return [say("emptyReply")];
   if (row.span === null) return clipped(row.reply, 4000, 1000);
@@ -136,7 +142,7 @@ async function openQuestion(rows, number) {
     el("button", { type: "button", disabled: !rows[to], onclick: () => openQuestion(rows, to) }, say(name));
   const options = LETTERS.map((letter, index) =>
     el("li", { className: letter === row.key ? "right" : letter === row.choice && row.key !== null ? "wrong" : "" },
-      `${letter}. `, el("bdi", {}, ...foreign(row.options[index])),
+      `${letter}. `, el("bdi", {}, ...foreign(row.options[index])), shownAs(letter, row.rotation),
       letter === row.choice ? ` ● ${say("chosen", letter)}` : "", letter === row.key ? ` ✓ ${say("key", letter)}` : ""));
   const known = [
     named(row.outcome),

@@ -26,9 +26,10 @@ function headline() {
   const all = [fact(say("asked"), count(total.asked), rest)];
   if (labelled) {
     const own = averageOf(scores);
-    const remark = scores.suite
+    const mean = scores.suite
       ? say(`over_${scores.suite.average ?? "tasks"}`)
       : `${say("pooled")}; ${say("taskMeans", percent(averages.over_clusters_task_mean.value))}`;
+    const remark = own.interval === null ? mean : `${mean}; ${say("overTasks", range(own.interval))}`;
     all.unshift(
       fact(say("accuracy"), percent(total.accuracy), `${say("interval")} ${range(total.interval)}; ${say("wilson", count(total.labelled))}`),
       ...(own.value === null ? [] : [fact(own.name, percent(own.value), remark)]),
@@ -60,7 +61,7 @@ function servers() {
 function letterNotes() {
   const { evenness } = scores.total;
   const lines = [say("lettersNote")];
-  if (evenness) lines.push(say("evenness", evenness.chi_square.toFixed(1), evenness.p < 0.001 ? "< 0.001" : evenness.p.toFixed(3)));
+  if (evenness) lines.push(say("evenness", evenness.chi_square.toFixed(1), chance(evenness.p)));
   for (const name of ["longest", "shortest"]) {
     const picks = scores.diagnostics?.[name];
     if (!picks?.n) continue;
@@ -68,6 +69,28 @@ function letterNotes() {
     lines.push(say(name, percent(picks.share), count(picks.n), range(picks.interval)) + right);
   }
   return lines.map(note);
+}
+
+// What asking each question more than once tells, as in the terminal.
+function repeatNotes() {
+  const { repeats } = scores;
+  if (!repeats?.questions) return [];
+  const turned = repeats.rotations > 1;
+  const lines = [
+    say(turned ? "askedInOrders" : "askedAgain", count(repeats.asks), count(repeats.rotations)),
+    say("consistency", percent(repeats.consistency), count(repeats.questions), percent(repeats.agreement)),
+  ];
+  if (repeats.labelled) {
+    lines.push(say(turned ? "circular" : "rightAlways",
+      percent(repeats.accuracy_always), range(repeats.interval_always), percent(repeats.accuracy_of_one)));
+  }
+  if (turned) {
+    const places = LETTERS.map((letter) => `${letter} ${count(repeats.shown[letter])}`).join(", ");
+    const { evenness } = repeats;
+    lines.push(say("places", places)
+      + (evenness ? ` ${say("evenness", evenness.chi_square.toFixed(1), chance(evenness.p))}` : ""));
+  }
+  return [section(say("repeats"), ...lines.map((line) => el("p", {}, line)))];
 }
 
 function beside() {
@@ -146,7 +169,8 @@ function questionSection() {
   search.oninput = () => { wanted.search = search.value; filter(); };
   const clear = el("button", { type: "button" }, say("clear"));
   clear.onclick = () => { for (const name in wanted) wanted[name] = ""; draw(); };
-  const present = Object.keys(OUTCOMES).filter((outcome) => ofOutcome(scores.total, outcome));
+  // of the asks: where there are several a question, the scores count what they come to
+  const present = Object.keys(OUTCOMES).filter((outcome) => questions?.some((row) => row.outcome === outcome));
   const verdicts = ["right", "wrong", "unlabelled", "missing"].filter((name) => questions?.some((row) => row.verdict === name));
   list = virtualList(openQuestion);
   shown = el("p", { className: "note" });
@@ -169,7 +193,7 @@ function filter() {
     return;
   }
   const found = matching(questions, wanted);
-  shown.textContent = say("shown", count(found.length), count(questions.length));
+  shown.textContent = say(scores.repeats ? "shownAsks" : "shown", count(found.length), count(questions.length));
   list.show(found);
 }
 
@@ -205,6 +229,7 @@ function draw() {
       ...(labelled ? [note(say("chance"))] : []),
       opened(say("allTasks"), () => bars(width, sorted, labelled, Math.min(300, width / 2)))),
     section(say("letters"), ...letterNotes(), ...(answered.length ? later(() => letters(width, answered)) : [note("–")])),
+    ...repeatNotes(),
     section(say("outcomes"), ...later(() => outcomes(width, [total, ...clusters], present, margin)), outcomeTable([total, ...clusters, ...levels], present)),
     el("div", { className: "columns" },
       section(say("ledger"), ledger()),

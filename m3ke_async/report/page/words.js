@@ -19,6 +19,7 @@ const WORDS = {
   over_questions: ["mean of the questions", "各题的平均"],
   pooled: ["mean of the clusters, questions pooled", "各大类的平均，类内按题合并"],
   taskMeans: ["means of tasks: {0}", "类内按任务平均：{0}"],
+  overTasks: ["95 % interval with other tasks {0}", "换用其他任务的 95 % 区间 {0}"],
   bounds: ["Bounds", "上下界"],
   boundsNote: ["unanswered all wrong, or all right", "未作答的全错或全对"],
   answeredOnly: ["Of the answered", "仅计已作答"],
@@ -76,6 +77,28 @@ const WORDS = {
     "在 {1} 道有唯一最短选项的题中，该选项被选 {0}，95 % 区间 {2}。",
   ],
   rightShare: ["It is right in {0}.", "其正确率为 {0}。"],
+  repeats: ["Questions asked more than once", "多次提问"],
+  askedInOrders: [
+    "Asked {0} times each in {1} orders of the options; scores count the majority.",
+    "每题提问 {0} 次，选项按 {1} 种顺序排列；得分按多数计。",
+  ],
+  askedAgain: ["Asked {0} times each; scores count the majority.", "每题提问 {0} 次；得分按多数计。"],
+  consistency: [
+    "The same option every time in {0} of {1} questions; {2} of the asks as most of their question.",
+    "{1} 道题中 {0} 每次选择相同；{2} 的提问与其题目的多数一致。",
+  ],
+  circular: [
+    "Right every time (CircularEval): {0}, 95 % {1}; right in a single ask: {2}.",
+    "每次都对（CircularEval）：{0}，95 % 区间 {1}；单次提问正确：{2}。",
+  ],
+  rightAlways: [
+    "Right every time: {0}, 95 % {1}; right in a single ask: {2}.",
+    "每次都对：{0}，95 % 区间 {1}；单次提问正确：{2}。",
+  ],
+  places: [
+    "Places chosen, each option having stood once in each: {0}.",
+    "所选位置（每个选项在各位置各出现一次）：{0}。",
+  ],
   served: [
     "The served model changed during the run, and the scores mix: {0}",
     "运行期间服务端的模型发生了变化，得分混合了：{0}",
@@ -105,6 +128,7 @@ const WORDS = {
   questions: ["Questions", "题目"],
   loading: ["Reading {0} of {1}…", "正在读取 {0} / {1}…"],
   shown: ["{0} of {1} questions", "{1} 道题中的 {0} 道"],
+  shownAsks: ["{0} of {1} asks", "{1} 次提问中的 {0} 次"],
   unreadable: ["The questions cannot be read by this browser: {0}", "此浏览器无法读取题目：{0}"],
   anyTask: ["All tasks", "全部任务"],
   anyOutcome: ["All outcomes", "全部结果类型"],
@@ -120,6 +144,7 @@ const WORDS = {
   next: ["Next", "下一题"],
   key: ["right letter {0}", "正确答案 {0}"],
   chosen: ["chosen {0}", "所选 {0}"],
+  shownAs: ["shown to the model as {0}", "向模型显示为 {0}"],
   rule: ["rule {0}", "规则 {0}"],
   rotation: ["options moved by {0}", "选项移动 {0} 位"],
   sample: ["sample {0}", "采样 {0}"],
@@ -197,9 +222,9 @@ function namedLevel(name) {
 
 // What the authors of a suite call its average; scores of M3KE name no suite.
 function averageOf({ suite, averages }) {
-  if (!suite) return { name: say("average"), value: averages.over_clusters_pooled.value };
-  if (suite.average === null) return { name: say("mean"), value: null };
-  return { name: say("suiteAverage", suite.title), value: averages[`over_${suite.average}`].value };
+  if (suite && suite.average === null) return { name: say("mean"), value: null, interval: null };
+  const { value, interval } = averages[suite ? `over_${suite.average}` : "over_clusters_pooled"];
+  return { name: suite ? say("suiteAverage", suite.title) : say("average"), value, interval };
 }
 
 // As Python writes them: a tie at the second decimal goes to the even digit.
@@ -211,6 +236,10 @@ function points(share) {
 
 function percent(share) {
   return share === null ? "–" : `${points(share)} %`;
+}
+
+function chance(p) {
+  return p < 0.001 ? "< 0.001" : p.toFixed(3);
 }
 
 function range([low, high]) {
