@@ -71,7 +71,12 @@ class Answer:
         value |= {name: given for name in _SOMETIMES if (given := getattr(self, name)) is not None}
         if self.letters is not None:
             value["letters"] = dict(zip(LETTERS, self.letters, strict=True))
-        return value | {"usage": {name: getattr(self.usage, name) for name in _USAGE_FIELDS}}
+        return value | {"usage": self._usage()}
+
+    def _usage(self) -> dict[str, float | None]:
+        """Tokens, known or not; money where it is known."""
+        cost = {} if self.usage.cost is None else {"cost": self.usage.cost}
+        return {name: getattr(self.usage, name) for name in _TOKENS} | cost
 
     @classmethod
     def from_json(cls, value: Any, *, file: str | Path | None = None, line: int | None = None) -> Self:
@@ -128,7 +133,7 @@ def _whole_or_none(value: Any) -> bool:
     return value is None or (_whole(value) and value >= 0)
 
 
-def _seconds_or_none(value: Any) -> bool:
+def _amount_or_none(value: Any) -> bool:
     return value is None or (isinstance(value, float | int) and value >= 0)
 
 
@@ -141,13 +146,15 @@ def _is_span(value: Any) -> bool:
 def _is_usage(value: Any) -> bool:
     return (
         isinstance(value, dict)
-        and value.keys() == set(_USAGE_FIELDS)
-        and all(_whole_or_none(tokens) for tokens in value.values())
+        and value.keys() - {"cost"} == _TOKENS.keys()
+        and all(_whole_or_none(value[name]) for name in _TOKENS)
+        and _amount_or_none(value.get("cost"))
     )
 
 
 _SPLITS, _OUTCOMES = tuple(Split), tuple(Outcome)
-_USAGE_FIELDS = tuple(field.name for field in fields(Usage))
+#: Fields of the usage but for money, in order.
+_TOKENS = dict.fromkeys(field.name for field in fields(Usage) if field.name != "cost")
 #: The fields of a line in order, and what each one may hold.
 _ANSWER_FIELDS = {
     "task": _text,
@@ -163,7 +170,7 @@ _ANSWER_FIELDS = {
     "reasoning": _text_or_none,
     "finish_reason": _text_or_none,
     "usage": _is_usage,
-    "latency": _seconds_or_none,
+    "latency": _amount_or_none,
     "attempts": lambda value: _whole(value) and value >= 0,
     "failure": _text_or_none,
 }

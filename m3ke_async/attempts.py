@@ -414,7 +414,7 @@ class Attempts:
 
     def _waste(self, attempt: _Attempt, kind: Kind, body: bytes) -> None:
         """Count an attempt without a reply, and the tokens that it cost all the same."""
-        usage = self._settings.protocol.usage_of(body)
+        usage = self._settings.protocol.usage_of(body, self._profile)
         if usage.prompt_tokens is not None:
             estimate = usage.prompt_tokens
         elif kind in _COST_NOTHING:
@@ -423,6 +423,7 @@ class Attempts:
             estimate = self._estimate(attempt)
         attempt.wasted = estimate
         self._tally.ledger.add_failure(kind, estimate=estimate, completion=usage.completion_tokens or 0)
+        self._tally.ledger.add_charge(usage)
 
     @staticmethod
     def _estimate(attempt: _Attempt) -> int:

@@ -92,12 +92,17 @@ def dump_json(value: Any, *, sort: bool = False) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider reported them; None is unknown, never 0."""
+    """Tokens as the provider reported them; None is unknown, never 0.
+
+    Attributes:
+        cost: what the provider says that it charged, in USD.
+    """
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

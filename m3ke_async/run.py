@@ -151,7 +151,8 @@ async def run(
     _check_same(directory, earlier, evaluation)
     evaluation = evaluation.as_begun(earlier)
     price = price_of(settings, target.profile, target.model)
-    if settings.max_cost is not None and price is None:
+    told = target.profile.usage.cost and not settings.batch  # in each reply
+    if settings.max_cost is not None and price is None and not told:
         raise UsageError(
             f"--max-cost needs a price, and none is known for {settings.model}: give --price IN,OUT, "
             "in money per million tokens, or limit tokens by --max-tokens-total"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from m3ke_async.request import Reply
+    from m3ke_async.request import Reply, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class Ledger:
         retries: attempts that failed, by the decision's kind.
         batch_prompt_tokens, batch_completion_tokens: those of the sums that came by a batch.
         resent: attempts on a kept connection that had ended, sent once more at once; they are no requests.
+        charged: USD that the provider says it charged, of those replies that say so.
+        charges: how many say so.
         seconds_waited: waits before further attempts, added up over questions.
         seconds: time spent asking.
     """
@@ -77,6 +79,8 @@ class Ledger:
     resent: int = 0
     batch_prompt_tokens: int = 0
     batch_completion_tokens: int = 0
+    charged: float = 0.0
+    charges: int = 0
 
     def cost(self, price: Price) -> float:
         """Money spent, failed attempts included by their estimate; a batch is cheaper where that is known."""
@@ -94,6 +98,13 @@ class Ledger:
         self.prompt_tokens += estimate if usage.prompt_tokens is None else usage.prompt_tokens
         self.completion_tokens += usage.completion_tokens or 0
         self.cached_tokens += usage.cached_tokens or 0
+        self.add_charge(usage)
+
+    def add_charge(self, usage: Usage) -> None:
+        """Count what the provider says that it charged for an answer, if it says so."""
+        if usage.cost is not None:
+            self.charged += usage.cost
+            self.charges += 1
 
     def add_failure(self, kind: str, *, estimate: int, completion: int = 0) -> None:
         """Count an attempt that brought no reply, and the completion tokens that it used all the same."""
@@ -120,6 +131,8 @@ class Ledger:
             "resent": self.resent,
             "batch_prompt_tokens": self.batch_prompt_tokens,
             "batch_completion_tokens": self.batch_completion_tokens,
+            "charged": round(self.charged, 9),
+            "charges": self.charges,
             "seconds_waited": round(self.seconds_waited, 3),
             "seconds": round(self.seconds, 3),
         }
@@ -185,8 +198,9 @@ def exceeded(budget: Budget, ledger: Ledger, price: Price | None, seconds: float
         return f"{ledger.requests} requests were sent (--max-requests {budget.requests})"
     if budget.tokens is not None and tokens >= budget.tokens:
         return f"{tokens} tokens were used (--max-tokens-total {budget.tokens})"
-    if budget.cost is not None and price is not None and ledger.cost(price) >= budget.cost:
-        return f"{ledger.cost(price):.4f} was spent (--max-cost {budget.cost})"
+    spent = ledger.charged if price is None else ledger.cost(price)
+    if budget.cost is not None and spent >= budget.cost:
+        return f"{spent:.4f} was spent (--max-cost {budget.cost})"
     if budget.seconds is not None and seconds >= budget.seconds:
         return f"{seconds:.0f} seconds have passed (--max-time {budget.seconds:g})"
     return None

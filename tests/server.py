@@ -102,7 +102,7 @@ def raw(body: Any, status: int = 200, **headers: str) -> Act:
 
 
 def completion(
-    message: Any, *, finish: str | None = "stop", usage: Mapping[str, int] | None = USAGE
+    message: Any, *, finish: str | None = "stop", usage: Mapping[str, float] | None = USAGE
 ) -> dict[str, Any]:
     """A chat completion with this message."""
     return {
@@ -115,7 +115,7 @@ def completion(
 
 
 def reply(
-    text: str | None, *, finish: str | None = "stop", usage: Mapping[str, int] | None = USAGE, **fields: Any
+    text: str | None, *, finish: str | None = "stop", usage: Mapping[str, float] | None = USAGE, **fields: Any
 ) -> Act:
     """A completion whose message holds this text, and other fields."""
     message = {"role": "assistant", "content": text, **fields}

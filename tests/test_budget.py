@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from m3ke_async.errors import ExitCode, IncompleteError, UsageError
+from m3ke_async.report.ledger import ledger_lines
 from m3ke_async.request import Reply, Usage
 from m3ke_async.tally import Budget, Ledger, Price, exceeded
 from tests.asking import ask, ended, lines, quick, run_arguments, start, unmeasured
 from tests.questions import write_suite
-from tests.server import Server, error, reply, right_reply
+from tests.server import USAGE, Server, error, reply, right, right_reply
+from tests.test_schemas import faults
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -199,3 +201,46 @@ async def test_the_command_stops_with_code_3_and_one_line(server: Server, tmp_pa
     assert "Traceback" not in first.err
     assert (await ask(suite, server.url, results)).exit_code is ExitCode.COMPLETE
     assert len(server.seen) == 9
+
+
+@pytest.fixture
+def provider_that_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A provider whose replies say what they cost."""
+    (tmp_path / "providers").mkdir()
+    text = 'title = "Mine"\nhosting = "proxy"\n\n[usage]\ncost = "cost"\n'
+    (tmp_path / "providers" / "mine.toml").write_text(text, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return "mine/m"
+
+
+async def test_what_replies_say_that_they_cost_is_counted_kept_and_bounded(
+    server: Server, tmp_path: Path, provider_that_tells: str
+) -> None:
+    suite, usage = write_suite(tmp_path / "suite", 1, 40), USAGE | {"cost": 0.25}
+    server.default = lambda mark: reply(f"答案：{right(mark)}", usage=usage)
+    result = await ask(
+        suite, server.url, tmp_path / "results", model=provider_that_tells, max_cost=1.0, concurrency=1
+    )
+    assert result.exit_code is ExitCode.INCOMPLETE
+    assert "1.0000 was spent (--max-cost 1.0)" in str(result.stopped)
+    assert (result.ledger.charged, result.ledger.charges) == (1.0, 4)
+    assert "Charged: 1.0000 USD, as the provider says in 4 replies" in ledger_lines(result.ledger, None)
+    known = [line["usage"]["cost"] for line in lines(result) if line["reply"] is not None]
+    assert known == [0.25] * 4
+    # kept in run.json and in the store: going on adds to it
+    again = await ask(suite, server.url, tmp_path / "results", model=provider_that_tells, concurrency=1)
+    assert again.exit_code is ExitCode.COMPLETE
+    assert (again.ledger.charged, again.ledger.charges) == (10.0, 40)
+    assert [line["usage"]["cost"] for line in lines(again)] == [0.25] * 40
+    assert [faults("answers", line) for line in lines(again)] == [[]] * 40
+
+
+async def test_a_reply_without_text_that_was_charged_counts(
+    server: Server, tmp_path: Path, provider_that_tells: str
+) -> None:
+    suite, usage = write_suite(tmp_path / "suite", 1, 1), USAGE | {"cost": 0.25}
+    server.default = lambda mark: reply("", usage=usage)
+    result = await ask(suite, server.url, tmp_path / "results", model=provider_that_tells)
+    ledger = result.ledger
+    assert ledger.replies == 0 < ledger.requests
+    assert (ledger.charged, ledger.charges) == (0.25 * ledger.requests, ledger.requests)

@@ -15,6 +15,7 @@ from m3ke_async.request import Outcome, Reply, Usage
 from m3ke_async.rundir import STORE_NAME
 from m3ke_async.store import ReplyStore
 from m3ke_async.wire.chat import body, parse
+from m3ke_async.wire.fields import usage_of
 from m3ke_async.wire.protocol import Wanted
 from tests.asking import ask, lines, quick
 from tests.questions import write_suite
@@ -440,3 +441,23 @@ def test_thoughts_among_the_parts_of_a_content_are_kept_apart() -> None:
     got = said(parts)
     assert got is not None
     assert (got.text, got.reasoning) == ("B", "也许A")
+
+
+@pytest.mark.parametrize(
+    ("cost", "known"),
+    [
+        (0.00014, 0.00014),
+        (0, 0.0),
+        (2, 2.0),
+        (None, None),
+        ("1", None),
+        (-1, None),
+        (True, None),
+        (1e9, None),
+    ],
+)
+def test_money_is_read_where_the_provider_tells_it(cost: Any, known: float | None) -> None:
+    answer = completion({"content": "B"}) | {"usage": {"prompt_tokens": 9, "cost": cost}}
+    raw = json.dumps(answer).encode()
+    assert usage_of(raw, load_profile("openrouter")) == Usage(9, cost=known)
+    assert usage_of(raw, load_profile("openai")) == Usage(9)  # elsewhere the field means nothing

@@ -60,6 +60,18 @@ def test_attempts_that_brought_nothing_cost_money_too() -> None:
     assert book.cost(PRICE) == pytest.approx((700 * 2 + 5 * 8) / 1e6)
 
 
+def test_what_the_provider_says_it_charged_is_added_up_and_bounds_a_run_without_a_price() -> None:
+    book = Ledger()
+    book.add_reply(Reply("A", usage=Usage(100, 5, cost=0.25)), estimate=0)
+    book.add_reply(reply(), estimate=0)  # says nothing
+    book.add_charge(Usage(cost=0.5))
+    assert (book.charged, book.charges) == (0.75, 2)
+    assert exceeded(Budget(cost=0.76), book, None, 0) is None
+    assert exceeded(Budget(cost=0.75), book, None, 0) == "0.7500 was spent (--max-cost 0.75)"
+    assert exceeded(Budget(cost=0.75), book, PRICE, 0) is None  # a price that was given goes before
+    assert Ledger.from_json(book.to_json()) == book
+
+
 def test_a_ledger_survives_run_json() -> None:
     book = Ledger(5, 3, 10, 20, 1, 2, 7, Counter(timeout=2), 1.25, 3.5)
     assert Ledger.from_json(json.loads(json.dumps(book.to_json()))) == book

@@ -85,8 +85,10 @@ def test_what_is_no_text_is_no_reply(answer: Any, *, kept: bool) -> None:
 
 @pytest.mark.parametrize(("tokens", "known"), [(3, 3), (-1, None), (True, None), ("3", None)])
 def test_odd_numbers_of_tokens_are_unknown(tokens: Any, known: int | None) -> None:
-    assert usage_of(json.dumps(generated("", tokens=tokens)).encode()) == Usage(completion_tokens=known)
-    assert usage_of(b"nothing") == Usage()
+    assert usage_of(json.dumps(generated("", tokens=tokens)).encode(), PROFILE) == Usage(
+        completion_tokens=known
+    )
+    assert usage_of(b"nothing", PROFILE) == Usage()
 
 
 @pytest.mark.parametrize("given", ["/v1", "/v1/", "", "/generate"])

@@ -122,11 +122,12 @@ class Collector:
             self.duplicates += 1
             return
         self.refused = self.refused or Refused(key, decision.kind, line.body)
-        usage: Usage = self.target.protocol.usage_of(line.body)
+        usage: Usage = self.target.protocol.usage_of(line.body, self.target.profile)
         self.ledger.requests += 1
         self.ledger.add_failure(
             decision.kind, estimate=usage.prompt_tokens or 0, completion=usage.completion_tokens or 0
         )
+        self.ledger.add_charge(usage)
         self.ledger.batch_prompt_tokens += usage.prompt_tokens or 0
         self.ledger.batch_completion_tokens += usage.completion_tokens or 0
         self._fail(key, line, decision.kind, decision.message)

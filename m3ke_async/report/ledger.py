@@ -26,5 +26,7 @@ def ledger_lines(ledger: Ledger, price: Price | None) -> Iterator[str]:
     if (tokens := ledger.batch_prompt_tokens + ledger.batch_completion_tokens) and price is not None:
         saved = "what that saves is not known" if price.discount is None else f"{price.discount:.0%} off"
         yield f"By batches: {tokens:,} tokens, {saved}"
+    if ledger.charges:
+        yield f"Charged: {ledger.charged:,.4f} USD, as the provider says in {ledger.charges:,} replies"
     if price is not None:
         yield f"Cost: {price.shown(ledger.cost(price))}"

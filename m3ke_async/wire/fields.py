@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from m3ke_async.error_body import find_error, load_json
-from m3ke_async.profile import UsageFields
 from m3ke_async.request import Usage
 
-#: More tokens than this are a mistake of the server, and unknown.
-_MOST_TOKENS = 1 << 32
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-_USUAL = UsageFields()
+    from m3ke_async.profile import Profile, UsageFields
+
+#: More tokens, and more dollars for one reply, are a mistake of the server, and unknown.
+_MOST_TOKENS, _MOST_MONEY = 1 << 32, 1e4
+
+_Number = TypeVar("_Number", int, float)
 
 
 def answer_in(raw: bytes) -> dict[str, Any] | None:
@@ -40,27 +44,36 @@ def count(table: Any, name: str) -> int | None:
     return value if known else None
 
 
-def usage_in(answer: Any, own: UsageFields = _USUAL) -> Usage:
-    """Tokens by the `usage` of an answer in OpenAI's form, and by fields of the provider's own."""
+def usage_in(answer: Any, own: UsageFields) -> Usage:
+    """Tokens and money by the `usage` of an answer in OpenAI's form, and by fields of the provider's own."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     if not isinstance(usage, dict):
         return Usage()
     return Usage(
         prompt_tokens=count(usage, "prompt_tokens"),
         completion_tokens=count(usage, "completion_tokens"),
-        cached_tokens=_first(usage, *own.cached, "prompt_tokens_details.cached_tokens"),
-        reasoning_tokens=_first(usage, *own.reasoning, "completion_tokens_details.reasoning_tokens"),
+        cached_tokens=_first(count, usage, *own.cached, "prompt_tokens_details.cached_tokens"),
+        reasoning_tokens=_first(count, usage, *own.reasoning, "completion_tokens_details.reasoning_tokens"),
+        cost=_first(_money, usage, *own.cost),
     )
 
 
-def _first(usage: dict[str, Any], *paths: str) -> int | None:
-    """The first number of tokens that is there; the dots of a path lead into tables."""
+def _money(table: Any, name: str) -> float | None:
+    """An amount of money in a table; None is unknown."""
+    value = table.get(name) if isinstance(table, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _MOST_MONEY else None
+
+
+def _first(read: Callable[[Any, str], _Number | None], usage: dict[str, Any], *paths: str) -> _Number | None:
+    """The first number that is there; the dots of a path lead into tables."""
     for path in paths:
         *outer, name = _steps(path)
         table: Any = usage
         for step in outer:
             table = table.get(step) if isinstance(table, dict) else None
-        if (found := count(table, name)) is not None:
+        if (found := read(table, name)) is not None:
             return found
     return None
 
@@ -70,9 +83,9 @@ def _steps(path: str) -> list[str]:
     return path.split(".")
 
 
-def usage_of(raw: bytes) -> Usage:
-    """Tokens that any answer in OpenAI's form reports."""
-    return usage_in(_load(raw))
+def usage_of(raw: bytes, profile: Profile) -> Usage:
+    """Tokens and money that any answer in OpenAI's form reports."""
+    return usage_in(_load(raw), profile.usage)
 
 
 def _load(raw: bytes) -> Any:

@@ -60,7 +60,7 @@ class Protocol:
     look: str
     body: Callable[[Wanted, Sequence[Message]], dict[str, Any]]
     parse: Callable[[bytes, Profile], Reply | None]
-    usage_of: Callable[[bytes], Usage]
+    usage_of: Callable[[bytes, Profile], Usage]
     constraints: tuple[Constraint, ...] | None = None
     at_root: bool = False
     names_model: bool = True

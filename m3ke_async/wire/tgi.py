@@ -62,7 +62,7 @@ def parse(raw: bytes, profile: Profile) -> Reply | None:
     return Reply(text=text, finish_reason=finish, usage=_usage(answer), letters=letters)
 
 
-def usage_of(raw: bytes) -> Usage:
+def usage_of(raw: bytes, profile: Profile) -> Usage:
     """Tokens that an answer without a reply reports; an empty Usage where it reports none."""
     answer = answer_in(raw)
     return Usage() if answer is None else _usage(answer)
