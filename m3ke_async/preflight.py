@@ -133,7 +133,7 @@ async def _look(endpoint: Endpoint, secrets: tuple[str, ...]) -> Response | None
         except aiohttp.ClientConnectorError as error:
             if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
                 raise UsageError(
-                    f"{endpoint.address.public}: {scrub_all(one_line(str(error)), secrets)}"
+                    f"{endpoint.address.public}: {scrub_all(one_line(str(error)), secrets)}; {_of_tls(error)}"
                 ) from None
             if not left:
                 if isinstance(error, aiohttp.ClientProxyConnectionError):
@@ -150,6 +150,13 @@ async def _look(endpoint: Endpoint, secrets: tuple[str, ...]) -> Response | None
         except Exception:  # whatever it is, the questions themselves will tell
             return None
     return None
+
+
+def _of_tls(error: aiohttp.ClientConnectorError) -> str:
+    """What to do about a connection that is not secure."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return "give a private authority's certificates by --ca-file"
+    return "does the server speak https? One that does not has an address with http://"
 
 
 def listed_models(body: bytes) -> Mapping[str, date | None] | None:

@@ -66,7 +66,7 @@ def read_profile(path: Path, *, general: Path) -> Profile:
     request, reply = tables["request"], tables["reply"]
     profile = Profile(
         name=path.stem,
-        title=top.text("title"),
+        title=_title(top),
         hosting=top.word("hosting", Hosting),
         file=path,
         protocols=top.some("protocols", ProtocolName) or (ProtocolName.CHAT,),
@@ -102,6 +102,13 @@ def read_profile(path: Path, *, general: Path) -> Profile:
     for table in (*tables.values(), top):
         table.done()
     return profile
+
+
+def _title(top: TomlTable) -> str:
+    title: str = top.text("title")
+    if not title.strip():
+        raise top.wrong("title", "is empty; it is the provider's name for people")
+    return title
 
 
 def _fact(table: TomlTable, sources: dict[str, str]) -> tuple[Certainty, str | None]:
@@ -273,18 +280,24 @@ def _rules(top: TomlTable, sources: dict[str, str]) -> tuple[Rule, ...]:
 
 def _rule(table: TomlTable, sources: dict[str, str]) -> Rule:
     certainty, source = _fact(table, sources)
+    header = table.words("header")
+    for name in header:
+        if not _HEADER.fullmatch(name):
+            raise table.wrong("header", f"{name!r} is no name of a header; a rule with it can never match")
     rule = Rule(
         kind=table.word("kind", Kind),
         status=table.statuses("status"),
         code=table.patterns("code"),
         text=_lower(table.texts("text")),
         param=table.patterns("param"),
-        header=tuple((name.lower(), value) for name, value in table.words("header").items()),
+        header=tuple((name.lower(), value) for name, value in header.items()),
         advice=table.text("advice", None),
         certainty=certainty,
         source=source,
     )
     table.done()
+    if rule.text and rule.code == ("web_page",):
+        raise table.wrong("text", "can never match, because the words of a web page are not read")
     if rule.by_status_alone and not rule.status:
         raise table.wrong(None, "needs a condition: status, code, text, param or header")
     return rule

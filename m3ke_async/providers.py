@@ -13,6 +13,7 @@ from m3ke_async.assets import asset
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.places import config_dir
 from m3ke_async.profile_file import read_profile
+from m3ke_async.scrub import scrub
 from m3ke_async.toml_table import read_toml
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def parse_model(text: str) -> tuple[str, str]:
     provider, slash, model = text.strip().partition("/")
     if not slash or not provider or not model:
         raise UsageError(
-            f"{text!r} is not a model: write provider/model, such as vllm/Qwen3-8B; "
+            f"{scrub(text, None)!r} is not a model: write provider/model, such as vllm/Qwen3-8B; "
             "for any other OpenAI-compatible address write custom/NAME --base-url URL"
         )
     _find(provider)
@@ -120,11 +121,14 @@ def _unknown_provider(name: str, files: dict[str, list[Path]]) -> str:
             near.append(other)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
     return (
-        f"there is no provider {name!r}: {meant}`m3ke providers` lists all; "
+        f"there is no provider {scrub(name, None)!r}: {meant}`m3ke providers` lists all; "
         "for any other OpenAI-compatible address write custom/NAME --base-url URL"
     )
 
 
 def _title(path: Path) -> str:
-    title: str = read_toml(path).text("title", "")
+    try:
+        title: str = read_toml(path).text("title", "")
+    except DataError:  # a wrong file concerns those who ask for its own provider
+        return ""
     return title.casefold()

@@ -139,8 +139,11 @@ def _hosted(settings: RunSettings, provider: str, model: str, display: Display, 
 def _key(settings: RunSettings, profile: Profile, environ: Mapping[str, str]) -> str | None:
     for name in profile.key_env:
         if key := environ.get(name, "").strip():
-            if not (key.isascii() and key.isprintable()):
-                raise UsageError(f"the key in {name} holds characters that no key has; copy it again")
+            if not (key.isascii() and key.isprintable()) or " " in key:
+                raise UsageError(
+                    f"the key in {name} holds characters that no key has; copy it again, "
+                    "without a space or a word such as Bearer before it"
+                )
             return key
     if settings.api_key_env:
         raise UsageError(

@@ -207,7 +207,19 @@ async def test_an_authority_that_nobody_trusts_stops_a_run_before_anything_is_se
     authority: trustme.CA, tmp_path: Path
 ) -> None:
     async with secure(authority) as url:
-        with pytest.raises(UsageError, match="certificate"):
+        with pytest.raises(UsageError, match=r"certificate.*; give .* by --ca-file$"):
+            await ask(write_suite(tmp_path / "suite"), url, tmp_path / "r")
+
+
+async def test_https_to_a_server_that_speaks_http_says_so(tmp_path: Path) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        with pytest.raises(UsageError, match=r"does the server speak https\?"):
             await ask(write_suite(tmp_path / "suite"), url, tmp_path / "r")
 
 

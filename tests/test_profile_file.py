@@ -252,6 +252,11 @@ def test_thinking_is_switched_as_the_first_table_that_fits_the_model_says(tmp_pa
             ),
             r"field 'rules\[3\]': can never match, because rules\[1\] and rules\[2\] are asked before",
         ),
+        (
+            "[[rules]]\nkind='rate_limit'\nheader={'x a'='1'}",
+            r"header': 'x a' is no name of a header; a rule with it can never match",
+        ),
+        ("[[rules]]\nkind='rate_limit'\ncode='web_page'\ntext='a'", r"rules\[1\].text': can never match"),
         ("rules = 3", r"field 'rules': must be a list of tables"),
         ("rules = [3]", r"field 'rules\[1\]': must be a table"),
         ("[key]\nrequired = 'yes'", r"key.required': must be true or false, not 'yes'"),
@@ -334,6 +339,8 @@ def test_a_key_in_the_file_is_refused_and_not_shown(tmp_path: Path, text: str) -
 def test_title_and_hosting_are_needed(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="'title': is missing"):
         read(tmp_path, "", head="hosting = 'hosted'")
+    with pytest.raises(DataError, match="'title': is empty"):
+        read(tmp_path, "", head="title = ' '\nhosting = 'hosted'")
     with pytest.raises(DataError, match="'hosting': cannot be 'hostd'; did you mean hosted"):
         read(tmp_path, "", head="title = 'X'\nhosting = 'hostd'")
 

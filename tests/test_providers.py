@@ -230,6 +230,19 @@ def test_a_wrong_file_concerns_only_its_own_provider(work: Path) -> None:
         load_profile("mine")
 
 
+def test_a_wrong_file_does_not_stand_before_another_names_suggestions(work: Path) -> None:
+    (work / "providers" / "mine.toml").write_text("title = '", "utf-8")
+    with pytest.raises(UsageError, match="did you mean openai"):
+        load_profile("OpenAI")
+
+
+@pytest.mark.parametrize("text", ["sk-abcdefghijklmnopqrstuvwx", "sk-abcdefghijklmnopqrstuvwx/m"])
+def test_a_key_in_the_place_of_a_model_is_not_shown(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_model(text)
+    assert "abcdefghijklmnop" not in str(caught.value)
+
+
 def test_a_name_near_ones_own_is_suggested(work: Path) -> None:
     (work / "providers" / "Mine.toml").write_text(MINE, "utf-8")
     with pytest.raises(UsageError, match="did you mean Mine"):

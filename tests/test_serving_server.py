@@ -248,6 +248,7 @@ LOGS = [
     ),
     ("its port is in use", "OSError: [Errno 98] Address already in use"),
     ("its port is in use", "ERROR: error while attempting to bind on address: address already in use"),
+    ("daemon does not run", "docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock."),
     ("the disk is full", "OSError: [Errno 28] No space left on device"),
     ("gated", "huggingface_hub.errors.GatedRepoError: 403 Client Error."),
     ("no such model", "OSError: o/m is not a local folder and is not a valid model identifier"),

@@ -43,6 +43,7 @@ CAUSES = (
         "the KV cache has no room for one prompt; take fewer --shots, lower --max-tokens or a smaller model",
     ),
     Cause(("[Aa]ddress already in use",), "its port is in use; give another --port"),
+    Cause(("Cannot connect to the Docker daemon",), "docker's daemon does not run; start it"),
     Cause(("No space left on device",), "the disk is full; free some, or move the hub's cache by HF_HOME"),
     Cause(
         ("GatedRepoError", r"Access to model .{1,100} is restricted", "Cannot access gated repo"),

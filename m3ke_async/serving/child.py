@@ -108,7 +108,7 @@ def ending(status: int) -> str:
             "ask a server elsewhere: custom/NAME --base-url URL"
         )
     if status in _KILLED:
-        return "was killed by the system, most often for want of memory; take a smaller model or free some"
+        return "was killed by the system, most often for want of memory (take a smaller model or free some)"
     return f"ended with status {status}"
 
 
