@@ -156,31 +156,34 @@ def _evaluate(number: int, settings: RunSettings, keeper: Any, shares: Any) -> C
     return run_loop(evaluate_cell(number, settings, _Desk(keeper, shares)))
 
 
+def _wait(reference: Any) -> Any:
+    """What a call came to. Not `ray.get`, which gives the task's processors to another one meanwhile."""
+    return reference.future().result()
+
+
 class _Desk:
     """The actors, called and waited for."""
 
     def __init__(self, keeper: Any, shares: Any) -> None:
-        import ray
-
-        self._get, self._keeper, self._shares = ray.get, keeper, shares
+        self._keeper, self._shares = keeper, shares
 
     def begin(self, cell: int, run: str, policy: str) -> Begun:
-        return self._get(self._keeper.begin.remote(cell, run, policy))  # type: ignore[no-any-return]
+        return _wait(self._keeper.begin.remote(cell, run, policy))  # type: ignore[no-any-return]
 
     def known(self, keys: Sequence[bytes]) -> list[Row]:
-        return self._get(self._keeper.known.remote(keys))  # type: ignore[no-any-return]
+        return _wait(self._keeper.known.remote(keys))  # type: ignore[no-any-return]
 
     def keep(self, run: str, kept: Sequence[Kept], record: bytes | None) -> None:
-        self._get(self._keeper.keep.remote(run, kept, record))
+        _wait(self._keeper.keep.remote(run, kept, record))
 
     def finish(self, run: str, files: dict[str, bytes], record: bytes) -> None:
-        self._get(self._keeper.finish.remote(run, files, record))
+        _wait(self._keeper.finish.remote(run, files, record))
 
     def leave(self, run: str) -> None:
-        self._get(self._keeper.leave.remote(run))
+        _wait(self._keeper.leave.remote(run))
 
     def lease(self, limit: str, holder: str, want: float) -> float:
-        return self._get(self._shares.lease.remote(limit, holder, want))  # type: ignore[no-any-return]
+        return _wait(self._shares.lease.remote(limit, holder, want))  # type: ignore[no-any-return]
 
     def release(self, limit: str, holder: str) -> None:
-        self._get(self._shares.release.remote(limit, holder))
+        _wait(self._shares.release.remote(limit, holder))
