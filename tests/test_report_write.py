@@ -58,7 +58,9 @@ def test_markdown_has_the_sentences_and_every_table(run: Path) -> None:
     assert text.startswith("# custom/m, dev, 0-shot\n\n- Accuracy 50.0 % of 6 labelled questions")
     headings = [line for line in text.splitlines() if line.startswith("## ")]
     assert headings == ["## Clusters", "## Levels", "## Tasks", "## Settings"]
-    assert f"| {ALGEBRA} | 3 | 3 | 3 | 66.7 | 20.8-93.9 | 1 | 1 | 1 | 0 |" in text
+    assert f"| {ALGEBRA} | 3 | 3 | 3 | 66.7 | 20.8-93.9 | 1 | 1 | 1 | 0 | 0 | 0 |" in text
+    assert "| A | B | C | D | unparsed | failed |" in text
+    assert text.count("| 0 | 1 | 0 | 0 | 1 | 1 |\n") == 3  # of Cooking, its cluster and its level
 
 
 def test_markdown_stands_beside_the_published_table() -> None:

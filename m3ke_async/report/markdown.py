@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from m3ke_async.report.grid import number, points, ranged
-from m3ke_async.report.terminal import summary_lines
+from m3ke_async.report.terminal import summary_lines, without_letter
 from m3ke_async.suite import Cluster
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from m3ke_async.published import PublishedTable
@@ -72,10 +72,15 @@ def _published(scores: Scores, published: PublishedTable) -> Iterator[str]:
     yield f"Source: {published.source} at {published.commit}."
 
 
-def _groups(groups: Iterable[Counts]) -> list[str]:
+def _groups(groups: Collection[Counts]) -> list[str]:
+    """A row a group that was asked, with a column for each outcome that occurs."""
+    rest = {group.name: without_letter(group) for group in groups if group.asked}
+    present = [
+        name for name in next(iter(rest.values()), {}) if any(counts[name] for counts in rest.values())
+    ]
     heads = ["", "asked", "answered", "labelled", "accuracy, %", "95 %", "A", "B", "C", "D"]
     return _table(
-        heads,
+        [*heads, *present],
         [
             [
                 group.name,
@@ -85,6 +90,7 @@ def _groups(groups: Iterable[Counts]) -> list[str]:
                 points(group.accuracy),
                 ranged(group.interval),
                 *map(number, group.letters.values()),
+                *(number(rest[group.name][name]) for name in present),
             ]
             for group in groups
             if group.asked

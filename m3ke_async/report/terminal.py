@@ -92,7 +92,7 @@ def summary_lines(scores: Scores, *, shots: int = 0) -> list[str]:
 def _facts(scores: Scores) -> list[str]:
     total, usage = scores.total, scores.usage
     lines = _accuracy(scores)
-    rest = "".join(f", {n:,} {name}" for name, n in _without_letter(total).items() if n)
+    rest = "".join(f", {n:,} {name}" for name, n in without_letter(total).items() if n)
     lines.append(f"Questions: {total.asked:,} asked; {total.answered:,} answered{rest}")
     if total.answered:
         shares = (f"{letter} {n:,} ({100 * n / total.answered:.0f} %)" for letter, n in total.letters.items())
@@ -332,7 +332,7 @@ def _group_columns(groups: Sequence[Counts]) -> list[_Column]:
             _Column("interval", [ranged(group.interval) for group in groups]),
         ]
     columns += [_Column(letter, [str(group.letters[letter]) for group in groups]) for letter in LETTERS]
-    counts = [_without_letter(group) for group in groups]
+    counts = [without_letter(group) for group in groups]
     return columns + [
         _Column(name[:3], [str(count[name]) for count in counts])
         for name in counts[0]
@@ -341,7 +341,7 @@ def _group_columns(groups: Sequence[Counts]) -> list[_Column]:
 
 
 def _legend(total: Counts) -> str:
-    return ", ".join(f"{name[:3]} = {name}" for name, n in _without_letter(total).items() if n)
+    return ", ".join(f"{name[:3]} = {name}" for name, n in without_letter(total).items() if n)
 
 
 def _beside_published(console: Console, scores: Scores, published: PublishedTable, shots: int) -> None:
@@ -378,7 +378,7 @@ def _neighbours(published: PublishedTable, own: float) -> list[PublishedRow]:
 # Numbers
 
 
-def _without_letter(group: Counts) -> dict[str, int]:
+def without_letter(group: Counts) -> dict[str, int]:
     """Counts of every outcome but answered, and of the missing, by name."""
     counts = {outcome.value: n for outcome, n in group.outcomes.items() if outcome is not Outcome.ANSWERED}
     return counts | {"missing": group.missing}
