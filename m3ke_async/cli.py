@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
         fail(f"no such option {error.option_name}{nearest(error.option_name, known)}")
         code = ExitCode.USAGE
     except click.ClickException as error:
-        fail(error.format_message().replace("\n", " "))
+        fail(_in_one_line(error))
         code = ExitCode.USAGE
     except (InterruptedRunError, KeyboardInterrupt, click.Abort):
         say(f"m3ke: {interrupted(arguments)}", sys.stderr)
@@ -54,6 +54,14 @@ def main(arguments: list[str] | None = None) -> None:
         drop(sys.stdout)
         code = code or ExitCode.ERROR
     sys.exit(int(code or 0))
+
+
+def _in_one_line(error: click.ClickException) -> str:
+    """click's words; where something is missing, also where it is described."""
+    words = error.format_message().replace("\n", " ")
+    if isinstance(error, click.MissingParameter) and error.ctx:
+        return f"{words.rstrip('.')}: see {error.ctx.command_path} --help"
+    return words
 
 
 def _speak_utf8() -> None:

@@ -90,7 +90,7 @@ _EFFECTS: Mapping[Kind, _Effect] = {
     ),
     Kind.WRONG_ADDRESS: _Effect(
         _STOP,
-        "this address does not answer chat requests",
+        "nothing at this address takes such requests",
         "check the base URL: it may lack /v1, or have it twice",
     ),
     Kind.BAD_PARAMETER: _Effect(

@@ -258,7 +258,8 @@ def find_run(run: str, results: str) -> RunDir:
         if os.path.isfile(path / "run.json"):  # noqa: PTH113 - pathlib raises on odd names
             return RunDir(path)
     raise UsageError(
-        f"no run at {one_line(run, limit=100)!r}: give the path of a run's folder, which holds run.json"
+        f"no run at {one_line(run, limit=100)!r}, nor of that name in {one_line(results, limit=100)}: "
+        "`m3ke runs` lists what is there, --results names another folder"
     )
 
 

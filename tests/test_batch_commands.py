@@ -273,7 +273,8 @@ def test_files_for_vllm_run_batch_are_written_and_read(suite: Path, tmp_path: Pa
         requests, results = tmp_path / "requests.jsonl", tmp_path / "results.jsonl"
         ran = m3ke("batch", "write", *begun[:1], requests, *begun[1:], "--name", "r")
         assert ran.code == ExitCode.COMPLETE
-        assert f"wrote 4 requests to {requests}" in ran.err
+        assert f"wrote 4 requests to {requests}; " in ran.err
+        assert f"m3ke batch read {tmp_path / 'results' / 'r'} RESULTS" in ran.err
         lines = [json.loads(line) for line in requests.read_bytes().splitlines()]
         assert {line["url"] for line in lines} == {"/v1/chat/completions"}
         replies = [answered(line["custom_id"], f"答案：{right(mark_of(line))}") for line in lines]

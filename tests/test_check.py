@@ -146,7 +146,7 @@ LOADING = raw({"error": {"message": "Loading model", "type": "unavailable_error"
     ("act", "code", "words"),
     [
         (raw(PAGE), ExitCode.STOPPED, ["the answer is a web page", "Sign in", "check the base URL"]),
-        (raw(PAGE, 404), ExitCode.STOPPED, ["does not answer chat requests", "check the base URL"]),
+        (raw(PAGE, 404), ExitCode.STOPPED, ["takes such requests", "check the base URL"]),
         (LOGIN, ExitCode.STOPPED, ["redirects", "login.example.org", "login page"]),
         (LOADING, ExitCode.INCOMPLETE, ["still loading its model", "run the same command again"]),
         (error(401, "Incorrect API key provided"), ExitCode.STOPPED, ["the key was refused", "VLLM_API_KEY"]),

@@ -111,6 +111,11 @@ def test_a_command_without_its_verb_shows_the_help_on_several_lines(words: list[
     assert len(ran.err.splitlines()) > 5
 
 
+def test_what_is_missing_is_said_with_where_it_is_described() -> None:
+    ran = m3ke("score")
+    assert (ran.code, ran.error) == (ExitCode.USAGE, "Missing argument 'RUN': see m3ke score --help")
+
+
 def test_every_option_of_a_run_is_in_its_help_and_is_a_setting() -> None:
     from m3ke_async.settings import RunOptions
 

@@ -115,6 +115,14 @@ def test_the_list_fits_the_width_and_steers_no_terminal(width: int) -> None:
     assert "3 d" in " ".join(text.split())
 
 
+def test_names_are_whole_so_that_they_can_be_copied() -> None:
+    name = "vllm-qwen-qwen3-8b-test-5shot-4082b286"
+    file = io.StringIO()
+    run = ListedRun(name, State.COMPLETE, "vllm/Qwen/Qwen3-8B", "test", 5, 130, 130, 0.5, 60.0)
+    render([run], Console(file=file, width=80, _environ={}))
+    assert name in file.getvalue()
+
+
 # One run
 
 

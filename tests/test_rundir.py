@@ -285,7 +285,7 @@ def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:
 def test_a_run_that_is_not_there_is_one_line(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="no run at") as caught:
         find_run(name, str(tmp_path))
-    assert "run.json" in str(caught.value)
+    assert "m3ke runs" in str(caught.value)
 
 
 # Being alone

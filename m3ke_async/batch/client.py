@@ -63,8 +63,8 @@ def batch_api(target: Target) -> BatchApi:
     if target.hosted is not None or profile.batch is None or profile.batch.kind is not BatchKind.FILES:
         form = "" if profile.batch is None else " in files"
         raise UsageError(
-            f"{profile.title} takes no batches{form}: leave out --batch, or write a file for "
-            "`vllm run-batch` by m3ke batch write"
+            f"{profile.title} takes no batches{form}: ask it by m3ke run without --batch, or write "
+            "a file for `vllm run-batch` by m3ke batch write"
         )
     if target.protocol.name != "chat":
         raise UsageError("batches hold chat requests alone: leave out --batch or --protocol")

@@ -7,6 +7,7 @@ Source: docs.vllm.ai, "Offline Inference with the OpenAI Batch file format".
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from m3ke_async.batch.collect import Collector, add_to_tally, take_lines
@@ -45,7 +46,10 @@ async def write_requests(
                 count += 1
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror or error}; choose another file") from None
-    session.display.say(f"wrote {count:,} requests to {file}")
+    session.display.say(
+        f"wrote {count:,} requests to {file}; their results are read by "
+        f"m3ke batch read {shlex.quote(str(session.directory.path))} RESULTS"
+    )
 
 
 async def read_results(

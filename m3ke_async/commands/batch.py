@@ -76,7 +76,7 @@ def _run_batch(steps: str, settings: RunSettings, *, quiet: bool, as_json: bool)
 @click.argument("run", metavar="RUN|MODEL", type=TEXT)
 @run_options
 def submit(run: str, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> int:
-    """Submit what is owed, and return: of RUN, or of the run that MODEL and its options begin."""
+    """Submit what RUN, or a new run of MODEL, owes, and return."""
     settings = _batch_settings(run, config, options)
     return _run_batch("submit", settings, quiet=quiet, as_json=as_json)
 
@@ -100,7 +100,10 @@ def collect(run: str, then: str | None, data: str | None, results: str, *, quiet
 @RESULTS
 @QUIET
 def cancel(run: str, data: str | None, results: str, *, quiet: bool) -> int:
-    """Begin nothing more of RUN's batches; what was answered can be collected, and is paid."""
+    """Begin nothing more of RUN's batches.
+
+    What was answered can be collected, and is paid.
+    """
     return _run_batch(
         "cancel", _batch_settings(run, None, {"data": data, "results": results}), quiet=quiet, as_json=False
     )
@@ -111,18 +114,19 @@ def cancel(run: str, data: str | None, results: str, *, quiet: bool) -> int:
 @RESULTS
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def status(run: str, results: str, *, as_json: bool) -> None:
-    """How far RUN's batches are; asks the provider, and changes nothing."""
+    """Ask the provider how far RUN's batches are; changes nothing."""
     from m3ke_async.batch.status import batch_status
     from m3ke_async.loop import run_loop
     from m3ke_async.rundir import find_run
 
-    found = run_loop(batch_status(find_run(run, results)))
+    directory = find_run(run, results)
+    found = run_loop(batch_status(directory))
     if as_json:
         print_json([one.to_json() for one in found])
         return
     print_lines(one.line() for one in found)
     if not found:
-        print_lines(["no batches"])
+        print_lines([f"{directory.path} has no batches"])
 
 
 @batch.command(context_settings=CONTEXT)
@@ -143,7 +147,7 @@ def write(run: str, file: Path, config: Path | None, *, quiet: bool, as_json: bo
 @QUIET
 @JSON
 def read(run: str, file: Path, data: str | None, results: str, *, quiet: bool, as_json: bool) -> int:
-    """Take the replies in FILE, which `vllm run-batch -o FILE` wrote, or a provider."""
+    """Take the replies in FILE, results of `vllm run-batch` or a provider."""
     settings = _batch_settings(run, None, {"data": data, "results": results}, batch=False)
     return _run_offline("read_results", file, settings, quiet=quiet, as_json=as_json)
 

@@ -89,7 +89,7 @@ def explain(
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def merge(run_paths: tuple[str, ...], data: str | None, results: str, *, as_json: bool) -> int:
-    """Put RUNs that asked shards of the same together into the undivided run.
+    """Put RUNs, the shards of one run, together into the whole run.
 
     What is missing then is asked by the command without --shard.
     """
@@ -128,7 +128,7 @@ def merge(run_paths: tuple[str, ...], data: str | None, results: str, *, as_json
 def compare(
     run_paths: tuple[str, ...], results: str, html: Path | None, *, force: bool, as_json: bool
 ) -> None:
-    """Compare the first RUN with each of the others, question by question."""
+    """Compare the first RUN with the others, question by question."""
     from m3ke_async.compare import compare_runs
 
     comparison = compare_runs(*run_paths, results=results, force=force, warn=fail)
@@ -189,7 +189,7 @@ def report(
 )
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def runs(results: str, *, as_json: bool) -> None:
-    """What is in the results folder: model, split, shots, score, age, state."""
+    """List the runs in the results folder, the latest first."""
     from m3ke_async.listing import list_runs
     from m3ke_async.places import user_path
 

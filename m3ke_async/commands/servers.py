@@ -51,7 +51,7 @@ def serve(
     max_tokens: int | None,
     dry_run: bool,
 ) -> None:
-    """Serve MODEL on this machine until Ctrl-C: a hub id, a folder, or a GGUF file.
+    """Serve MODEL (hub id, folder, GGUF file) here until Ctrl-C.
 
     ARGUMENTS after -- go to the engine as they are, such as `-- --trust-remote-code`.
     """

@@ -29,7 +29,7 @@ class _FileFirst(click.Group):
 
 @click.group(cls=_FileFirst, context_settings=CONTEXT)
 def sweep() -> None:
-    """Run many evaluations on one machine or a Ray cluster: `m3ke sweep FILE`."""
+    """Run many evaluations, here or on Ray: `m3ke sweep FILE`."""
 
 
 _SWEEP_FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))

@@ -17,8 +17,23 @@ if TYPE_CHECKING:
 _LEAST_NAME = 16
 
 
-def print_grid(console: Console, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table with the first column on the left; a list of its rows where the console is too narrow."""
+def print_grid(
+    console: Console,
+    title: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    whole_names: bool = False,
+) -> None:
+    """A table with the first column on the left; a list of its rows where the console is too narrow.
+
+    Args:
+        console: where to.
+        title: stands above.
+        headings: of the columns.
+        rows: a cell for each heading.
+        whole_names: the names in the first column are typed again by people, so none is folded.
+    """
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
@@ -28,7 +43,8 @@ def print_grid(console: Console, title: str, headings: Sequence[str], rows: Sequ
     say(console, "")
     say(console, title, style="bold")
     widths = [max(map(cell_len, column)) for column in zip(headings, *rows, strict=True)]
-    if min(widths[0], _LEAST_NAME) + sum(1 + width for width in widths[1:]) > console.width:
+    least = widths[0] if whole_names else min(widths[0], _LEAST_NAME)
+    if least + sum(1 + width for width in widths[1:]) > console.width:
         for name, *cells in rows:
             say(console, name)
             named = (f"{heading} {cell}" for heading, cell in zip(headings[1:], cells, strict=True))

@@ -23,7 +23,7 @@ def render(runs: Sequence[ListedRun], console: Console) -> None:
     whole = [run for run in runs if run.state is not State.DAMAGED]
     if whole:
         title = f"{len(whole):,} run{'' if len(whole) == 1 else 's'}"
-        print_grid(console, title, _HEADINGS, [_row(run) for run in whole])
+        print_grid(console, title, _HEADINGS, [_row(run) for run in whole], whole_names=True)
     for run in runs:
         if run.trouble is not None:
             say(console, f"Damaged: {run.trouble}", style="yellow")

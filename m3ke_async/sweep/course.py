@@ -83,6 +83,9 @@ def read_course(path: Path) -> list[CellCourse]:
             raise DataError("is of another version of m3ke-async; run the sweep again", file=path)
         return [CellCourse(**{**row, "state": CellState(row["state"])}) for row in table["cells"]]
     except FileNotFoundError:
-        raise DataError("is not there: this sweep has not begun in this folder", file=path) from None
+        raise DataError(
+            "is not there: this sweep has not begun in this folder; m3ke sweep FILE begins it, --results names another",
+            file=path,
+        ) from None
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"is damaged ({error}); run the sweep again", file=path) from None
