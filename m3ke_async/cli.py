@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _in_one_line(error: click.ClickException) -> str:
-    """click's words; where something is missing, also where it is described."""
+    """What click says; where something is missing, also where it is described."""
     words = error.format_message().replace("\n", " ")
     if isinstance(error, click.MissingParameter) and error.ctx:
         return f"{words.rstrip('.')}: see {error.ctx.command_path} --help"

@@ -84,7 +84,7 @@ def read_course(path: Path) -> list[CellCourse]:
         return [CellCourse(**{**row, "state": CellState(row["state"])}) for row in table["cells"]]
     except FileNotFoundError:
         raise DataError(
-            "is not there: this sweep has not begun in this folder; m3ke sweep FILE begins it, --results names another",
+            "is not there: the sweep has not begun here; begin it by m3ke sweep FILE, or give --results",
             file=path,
         ) from None
     except (OSError, KeyError, TypeError, ValueError) as error:
