@@ -57,13 +57,17 @@ def _counts(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is_number, value.values()))
 
 
-#: Fields of the ledger that runs from before there were batches lack.
-_LATER = {"batch_prompt_tokens", "batch_completion_tokens"}
+#: Fields that every ledger has; what is counted since then starts from 0 in a run that is older.
+_FIRST = {
+    *("requests", "replies", "prompt_tokens", "completion_tokens", "cached_tokens", "unreported"),
+    *("wasted_tokens", "retries", "resent", "seconds_waited", "seconds"),
+}
 
 
 def _is_ledger(value: Any) -> bool:
-    names = Ledger.__dataclass_fields__.keys()
-    if not isinstance(value, dict) or not names - _LATER <= value.keys() <= names:
+    if not isinstance(value, dict) or not value.keys() <= Ledger.__dataclass_fields__.keys():
+        return False
+    if not value.keys() >= _FIRST:
         return False
     return _counts(value["retries"]) and _counts({**value, "retries": 0})
 

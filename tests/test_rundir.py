@@ -247,6 +247,17 @@ def test_the_store_lies_beside_the_runs() -> None:
     assert run.spare_stores[1] != RunDir(Path("other") / "one").spare_stores[1]
 
 
+def test_a_ledger_from_before_something_was_counted_is_read(tmp_path: Path) -> None:
+    later = ("batch_prompt_tokens", "batch_completion_tokens", "charged", "charges")
+    older = {name: value for name, value in RECORD["ledger"].items() if name not in later}
+    directory = RunDir(tmp_path / "run")
+    directory.prepare()
+    directory.write({**RECORD, "ledger": older})
+    record = directory.read()
+    assert record is not None
+    assert Ledger.from_json(record["ledger"]) == Ledger(retries=Counter(timeout=1))
+
+
 # Making and finding the folder
 
 
