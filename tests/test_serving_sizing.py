@@ -27,6 +27,7 @@ QWEN_7B = Facts(
 )
 QWEN_72B = replace(QWEN_7B, shape=Shape(80, 64, 8, 256), weights=145 * GB)
 BAICHUAN_13B = replace(QWEN_7B, shape=Shape(40, 40, 40, 256), weights=27 * GB, window=4096)
+BLOOM_7B = replace(QWEN_7B, shape=Shape(30, 32, 32, 256), weights=14 * GB, window=None)
 QWEN_05B = replace(QWEN_7B, shape=Shape(24, 14, 2, 128), weights=GB)
 
 
@@ -51,6 +52,8 @@ def laid_out(
         pytest.param(QWEN_7B, cards(4, 24, free=0.5), 2, id="only free memory counts"),
         pytest.param(QWEN_72B, cards(8, 80), 4, id="72B: two of 80 GB have no room for the cache"),
         pytest.param(QWEN_72B, cards(2, 141), 2, id="72B on two of 141 GB"),
+        pytest.param(BLOOM_7B, cards(1, 24), 1, id="room for three prompts is less than wanted, and will do"),
+        pytest.param(BLOOM_7B, cards(2, 16), 2, id="the same on two"),
         pytest.param(QWEN_05B, cards(8, 2), 1, id="0.5B anywhere"),
         pytest.param(BAICHUAN_13B, cards(3, 32), 2, id="of three cards two are used"),
         pytest.param(replace(QWEN_7B, weights=7 * GB, quantised="awq"), cards(1, 12), 1, id="quantised"),

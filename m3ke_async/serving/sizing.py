@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Share of the free memory that is planned with; the rest is for activations and fragments.
 MEMORY_SHARE = 0.9
-#: Prompts of the greatest length that must fit side by side: fewer waste a device.
+#: Prompts of the greatest length that are to fit side by side: fewer waste a device. One must.
 PROMPTS = 8
 #: The same on a processor, whose cores compute no more at a time.
 CPU_PROMPTS = 16
@@ -139,7 +139,7 @@ def _dtype(facts: Facts | None, machine: Machine) -> tuple[str, str]:
 
 
 def _devices(model: Checkpoint, machine: Machine, length: int) -> tuple[int, str]:
-    """The smallest power of two of devices that holds the model."""
+    """The smallest power of two of devices that holds the model; the largest where room is short on each."""
     count, facts = len(machine.devices), model.facts
     if facts is None or not facts.weights:
         return 1, f"devices: 1 of {count}, since the model's size is not known"
@@ -147,9 +147,9 @@ def _devices(model: Checkpoint, machine: Machine, length: int) -> tuple[int, str
     heads = facts.shape.heads if facts.shape else 0  # not known: any number divides it
     tried = [power for power in (1 << bit for bit in range(count.bit_length())) if heads % power == 0]
     weights = _in_memory(facts)
-    for used in tried:
+    for used, prompts in (*((power, PROMPTS) for power in tried), (tried[-1], 1)):
         prompt = _prompt_cache(facts.shape, length, used)
-        if weights / used + PROMPTS * prompt <= room:
+        if weights / used + prompts * prompt <= room:
             side_by_side = (
                 f" and {int((room - weights / used) // prompt):,} longest prompts" if prompt else ""
             )
@@ -158,10 +158,10 @@ def _devices(model: Checkpoint, machine: Machine, length: int) -> tuple[int, str
                 f"{_gb(room)}, nine tenths of what is free on each"
             )
     most = tried[-1]
-    cache = most * PROMPTS * _prompt_cache(facts.shape, length, most)
+    cache = most * _prompt_cache(facts.shape, length, most)
     raise UsageError(
-        f"{model.name} does not fit: {_gb(weights)} of weights and {_gb(cache)} of KV cache for {PROMPTS} "
-        f"prompts need more than {most} x {_gb(room)}, nine tenths of what is free ({count} devices, "
+        f"{model.name} does not fit: {_gb(weights)} of weights and {_gb(cache)} of KV cache for one "
+        f"prompt need more than {most} x {_gb(room)}, nine tenths of what is free ({count} devices, "
         f"{heads or 'unknown'} attention heads); take a smaller or a quantised model, or give your own "
         "layout after --, such as -- --tensor-parallel-size N"
     )
@@ -173,11 +173,11 @@ def _main_memory(model: Checkpoint, machine: Machine, length: int) -> tuple[int 
         return None, "memory: the processor's; how much the model needs is not known"
     prompt = _prompt_cache(facts.shape, length, 1)
     weights, room = _in_memory(facts), int(machine.memory * MEMORY_SHARE)
-    if weights + PROMPTS * prompt > room:
+    if weights + prompt > room:
         raise UsageError(
-            f"{model.name} does not fit: {_gb(weights)} of weights and {_gb(PROMPTS * prompt)} of KV cache "
-            f"need more than {_gb(room)}, nine tenths of the main memory that is free, and there is no GPU; "
-            "take a smaller or a quantised model"
+            f"{model.name} does not fit: {_gb(weights)} of weights and {_gb(prompt)} of KV cache "
+            f"for one prompt need more than {_gb(room)}, nine tenths of the main memory that is free, "
+            "and there is no GPU; take a smaller or a quantised model"
         )
     cache = min(CPU_PROMPTS * prompt, room - weights)
     return cache or None, (
