@@ -142,9 +142,11 @@ async def _look(endpoint: Endpoint, secrets: tuple[str, ...]) -> Response | None
                         "HTTPS_PROXY, or list the host in NO_PROXY; the same command goes on then"
                     ) from None
                 reason = one_line(_reason(error.os_error))
+                unknown = isinstance(error, aiohttp.ClientConnectorDNSError)
+                question = "is the address right?" if unknown else "is the server running?"
                 raise IncompleteError(
                     f"nothing answers at {endpoint.address.public} ({scrub_all(reason, secrets)}): "
-                    "is the server running? The same command goes on when it is"
+                    f"{question} The same command goes on when it is"
                 ) from None
             await asyncio.sleep(_LOOK_PAUSE)
         except Exception:  # whatever it is, the questions themselves will tell

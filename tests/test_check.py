@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import aiohttp
 import pytest
 
 from m3ke_async.assets import asset
@@ -185,6 +186,16 @@ def test_where_nothing_listens_the_line_asks_whether_the_server_runs() -> None:
     ran = m3ke("check", "vllm/m", "--base-url", gone.url, "--quiet")
     assert ran.code == ExitCode.INCOMPLETE
     assert "is the server running?" in ran.error
+
+
+def test_where_the_host_has_no_address_the_line_asks_for_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unknown(*_: object, **__: object) -> None:
+        raise OSError(-2, "Name or service not known")
+
+    monkeypatch.setattr(aiohttp.ThreadedResolver, "resolve", unknown)
+    ran = m3ke("check", "custom/m", "--base-url", "http://models.invalid/v1", "--quiet")
+    assert ran.code == ExitCode.INCOMPLETE
+    assert "is the address right?" in ran.error
 
 
 def test_a_model_that_is_not_listed_is_told_with_the_nearest(

@@ -147,7 +147,7 @@ def write(run: str, file: Path, config: Path | None, *, quiet: bool, as_json: bo
 @QUIET
 @JSON
 def read(run: str, file: Path, data: str | None, results: str, *, quiet: bool, as_json: bool) -> int:
-    """Take the replies in FILE, results of `vllm run-batch` or a provider."""
+    """Take the replies in FILE, from `vllm run-batch` or a provider."""
     settings = _batch_settings(run, None, {"data": data, "results": results}, batch=False)
     return _run_offline("read_results", file, settings, quiet=quiet, as_json=as_json)
 
