@@ -14,7 +14,7 @@ import orjson
 from m3ke_async.adaptation import REFUSALS, find_change
 from m3ke_async.breaker import State
 from m3ke_async.connect import connect
-from m3ke_async.ending import ending_line, today
+from m3ke_async.ending import ending_line, ending_of, today
 from m3ke_async.endpoint import NOTHING_THERE
 from m3ke_async.error_body import read_body
 from m3ke_async.errors import IncompleteError, M3keError, StoppedError
@@ -129,7 +129,14 @@ async def check(evaluation: Evaluation, target: Target, log: Path, display: Disp
     async with AsyncExitStack() as stack:
         rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
         endpoints, _ = await connect(evaluation, target, display, log=log, rng=rng, stack=stack)
-        look = await preflight(endpoints, target, display)
+        try:
+            look = await preflight(endpoints, target, display)
+        except IncompleteError as error:
+            ending = ending_of(target.profile, target.model, None)
+            if ending is None:
+                raise
+            # What nobody can ask may be gone all the same.
+            raise IncompleteError(f"{error}; {ending_line(target.profile, ending, today())}") from None
         return tuple(
             [
                 await _check_one(endpoint, evaluation, target, look)

@@ -49,6 +49,13 @@ def check(server: Server, tmp_path: Path) -> Callable[..., Ran]:
 # Models that ended
 
 
+def test_a_model_that_was_shut_down_is_named_as_such_where_nothing_answers() -> None:
+    ran = m3ke("check", "openai/gpt-3.5-turbo", "--base-url", "http://127.0.0.1:1/v1", "--data", "sample")
+    assert ran.code == ExitCode.INCOMPLETE
+    assert "nothing answers" in ran.error
+    assert "OpenAI shut gpt-3.5-turbo down on 2026-10-23" in ran.error
+
+
 def test_a_model_that_was_shut_down_is_named_as_such_when_it_is_refused(
     check: Callable[..., Ran], server: Server
 ) -> None:
