@@ -196,3 +196,8 @@ def test_answers_that_are_not_those_of_the_scores_are_told(tmp_path: Path) -> No
     ran = m3ke("report", run, "--format", "csv")
     assert ran.code == 0
     assert "answers.jsonl is not what scores.json counts; write both again with: m3ke score RUN" in ran.err
+
+
+def test_where_a_report_is_is_told_as_json(run: Path) -> None:
+    ran = m3ke("report", run, "--format", "md", "--json")
+    assert ran.json == {"path": str(run / "report.md")}

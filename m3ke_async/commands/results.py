@@ -167,8 +167,16 @@ def compare(
 @click.option(
     "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
 )
+@click.option("--json", "as_json", is_flag=True, help="Print the path, and the table, as JSON.")
 def report(
-    run_path: str, form: str, output: Path | None, data: str | None, results: str, *, leaderboard: bool
+    run_path: str,
+    form: str,
+    output: Path | None,
+    data: str | None,
+    results: str,
+    *,
+    leaderboard: bool,
+    as_json: bool,
 ) -> None:
     """Write a report of RUN, and print where it is."""
     from m3ke_async.report.write import find_format, write_for_leaderboard, write_report
@@ -177,10 +185,16 @@ def report(
     directory = find_run(run_path, results)
     if leaderboard:
         path, lines = write_for_leaderboard(directory, output, data=data)
-        print_lines([*lines, "", str(path)])
+        if as_json:
+            print_json({"path": str(path), "table": lines})
+        else:
+            print_lines([*lines, "", str(path)])
         return
     path = write_report(directory, find_format(form), output, data=data, warn=fail)
-    print_lines([str(path)])
+    if as_json:
+        print_json({"path": str(path)})
+    else:
+        print_lines([str(path)])
 
 
 @click.command(context_settings=CONTEXT)
