@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-servers lint format clean
+.PHONY: demo test test-exports test-servers lint format clean
 
 # The dependency groups are read by pip 25.1 and later, hence the upgrade first.
 .venv/installed: pyproject.toml
@@ -23,6 +23,18 @@ lint: .venv/installed
 
 test: lint
 	$(BIN)/pytest
+
+# The programs that read the exports, in an environment of their own: 1.1 GB.
+EXPORTS := .venv-exports
+
+test-exports: $(EXPORTS)/installed
+	$(EXPORTS)/bin/python -m pytest tests/test_report_exports.py -rs
+
+$(EXPORTS)/installed: pyproject.toml
+	$(PYTHON) -m venv $(EXPORTS)
+	$(EXPORTS)/bin/python -m pip install --quiet --editable . inspect_ai==0.3.285 lm_eval==0.4.13 \
+	  hypothesis pytest pytest-asyncio pytest-timeout trustme
+	touch $@
 
 # Real servers, in environments of their own: 5 GB, and half an hour the first time.
 SERVERS := .venv-servers
@@ -52,4 +64,4 @@ format: .venv/installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv $(SERVERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv $(EXPORTS) $(SERVERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
