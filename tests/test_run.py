@@ -400,7 +400,7 @@ async def test_one_server_with_another_route_fails_no_question(tmp_path: Path, s
         bad.default = lambda mark: error(status).after(0.02)
         result = await ask(suite, [good.url, bad.url], tmp_path / "results", concurrency=4)
         assert result.exit_code is ExitCode.COMPLETE
-        assert len(bad.seen) <= 4
+        assert len(bad.seen) <= (8 if status == 404 else 4)  # as many again at its neighbouring address
 
 
 async def test_tokens_of_a_reply_without_text_are_counted_as_spent(server: Server, tmp_path: Path) -> None:
