@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from m3ke_async.wire.transport import Response
 
 #: A refusal comes about as fast as the list of models: seconds at least, and times that.
-_ALONE, _ALONE_FACTOR = 0.1, 3.0
+_ALONE, _ALONE_FACTOR = 0.05, 3.0
 
 #: Statuses of an address where nothing is; a web page comes with 200.
 _NOTHING_THERE = frozenset({200, 301, 302, 303, 307, 308, 404, 405})

@@ -49,7 +49,7 @@ async def test_the_first_question_goes_alone_until_it_is_answered_whatever_the_l
 ) -> None:
     alone: list[int] = []
     server.models = models
-    server.default = lambda mark: right_reply(mark).after(0.05)
+    server.default = lambda mark: right_reply(mark).after(0.02)
     server.on_request = lambda seen: alone.append(server.paid.total())
     assert (await ask(suite, server.url, tmp_path / "results")).exit_code is ExitCode.COMPLETE
     assert alone[0] == 0

@@ -535,7 +535,7 @@ def test_a_run_is_found_by_its_name(test_run: Path, tmp_path: Path) -> None:
 def test_no_run_there_is_one_line(tmp_path: Path) -> None:
     ran = m3ke("score", tmp_path)
     assert ran.code == ExitCode.USAGE
-    assert "run.json" in ran.error
+    assert "`m3ke runs` lists what is there" in ran.error
 
 
 # Every locale (C10)
