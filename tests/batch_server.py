@@ -11,10 +11,8 @@ What has no script is answered rightly, line by line, in the order of the file t
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import threading
 import time
 from collections import Counter, defaultdict
 from contextlib import contextmanager
@@ -23,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from aiohttp import web
 
-from tests.server import completion, right
+from tests.server import completion, right, running_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -275,23 +273,8 @@ def all_right(lines: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
 @contextmanager
 def in_thread() -> Iterator[BatchServer]:
     """A server in a loop of its own, for tests that block theirs."""
-    server, started, loop = BatchServer(), threading.Event(), asyncio.new_event_loop()
-    ended = loop.create_future()
-
-    async def serve() -> None:
-        async with server:
-            started.set()
-            await ended
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    started.wait()
-    try:
+    with running_in_thread(BatchServer()) as server:
         yield server
-    finally:
-        loop.call_soon_threadsafe(ended.set_result, None)
-        thread.join()
-        loop.close()
 
 
 async def started() -> AsyncIterator[BatchServer]:

@@ -18,10 +18,10 @@ import socket
 import struct
 import threading
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import aiohttp
 
@@ -30,6 +30,8 @@ from m3ke_async.wire.transport import Response
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
+
+S = TypeVar("S", bound=AbstractAsyncContextManager[object])
 
 _MARK = re.compile(r"Q\d+-\d+")
 
@@ -353,8 +355,14 @@ class _Connection(asyncio.Protocol):
 @contextmanager
 def in_thread() -> Iterator[Server]:
     """A server in a loop of its own, for tests that block theirs."""
-    server, started = Server(), threading.Event()
-    loop = asyncio.new_event_loop()
+    with running_in_thread(Server()) as server:
+        yield server
+
+
+@contextmanager
+def running_in_thread(server: S) -> Iterator[S]:
+    """Any server that runs while it is entered, in a loop of its own."""
+    started, loop = threading.Event(), asyncio.new_event_loop()
     ended = loop.create_future()
 
     async def serve() -> None:
