@@ -7,14 +7,15 @@ import pytest
 
 from m3ke_async.errors import ExitCode
 from tests import small_run
-from tests.browser import chromium
+from tests.browser import Opened, chromium, open_page
 from tests.command import m3ke
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 #: A model that has nearly all right, and one that has nearly all wrong.
 GOOD = {f"Q{task}-{n}": ("A", "答案：A") for task in range(2) for n in range(8)}
@@ -51,15 +52,8 @@ def browser(pages: dict[str, Path]) -> Iterator[Browser]:
         yield started
 
 
-def opened(browser: Browser, file: Path) -> Iterator[tuple[Page, list[str]]]:
-    context = browser.new_context(locale="en-US")
-    page, complaints = context.new_page(), list[str]()
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda problem: complaints.append(str(problem)))
-    page.goto(file.as_uri())
-    page.locator("section svg").first.wait_for()
-    yield page, complaints
-    context.close()
+def open_comparison(browser: Browser, file: Path) -> AbstractContextManager[Opened]:
+    return open_page(browser, file, "section svg")
 
 
 def test_a_run_without_scores_says_how_to_write_them(tmp_path: Path) -> None:
@@ -71,31 +65,31 @@ def test_a_run_without_scores_says_how_to_write_them(tmp_path: Path) -> None:
 
 
 def test_runs_stand_side_by_side_with_a_verdict(browser: Browser, pages: dict[str, Path]) -> None:
-    for page, complaints in opened(browser, pages["labelled"]):
-        text = page.locator("body").inner_text()
+    with open_comparison(browser, pages["labelled"]) as opened:
+        text = opened.page.locator("body").inner_text()
         assert "run 2 is better than run 1: 100.0 % to 6.2 %, 93.8 points." in text
         assert "No difference seen between run 1 (6.2 %) and run 3 (6.2 %): 0.0 points." in text
-        assert page.locator("h2").all_inner_texts()[-2:] == ["All runs", "Disputed questions"]
+        assert opened.page.locator("h2").all_inner_texts()[-2:] == ["All runs", "Disputed questions"]
         assert "15 of 15" in text
-        page.locator("summary").first.click()
-        assert page.locator("details table").first.inner_text().count("Algebra-") == 1
-        page.get_by_role("button", name="中文").click()
-        assert "运行 2 优于 运行 1" in page.locator("body").inner_text()
-        assert complaints == []
+        opened.page.locator("summary").first.click()
+        assert opened.page.locator("details table").first.inner_text().count("Algebra-") == 1
+        opened.page.get_by_role("button", name="中文").click()
+        assert "运行 2 优于 运行 1" in opened.page.locator("body").inner_text()
+        assert opened.complaints == []
 
 
 def test_unlabelled_runs_are_shown_by_their_agreement(browser: Browser, pages: dict[str, Path]) -> None:
-    for page, complaints in opened(browser, pages["unlabelled"]):
-        text = page.locator("body").inner_text()
+    with open_comparison(browser, pages["unlabelled"]) as opened:
+        text = opened.page.locator("body").inner_text()
         assert "None of these questions has a known right letter" in text
         assert "The same letter in 6.2 % of 16 questions" in text
-        assert complaints == []
+        assert opened.complaints == []
 
 
 @pytest.mark.parametrize("name", ["labelled", "unlabelled", "alike"])
 def test_no_number_on_the_page_is_nonsense(browser: Browser, pages: dict[str, Path], name: str) -> None:
-    for page, complaints in opened(browser, pages[name]):
-        page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
-        text = page.locator("body").inner_text()
+    with open_comparison(browser, pages[name]) as opened:
+        opened.page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
+        text = opened.page.locator("body").inner_text()
         assert re.findall(r"NaN|Infinity|undefined|\bnull\b|\[object", text) == []
-        assert complaints == []
+        assert opened.complaints == []

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
 from m3ke_async.errors import ExitCode
 from tests import small_run
-from tests.browser import chromium
+from tests.browser import NO_FRAMES, Opened, chromium, open_page
 from tests.command import m3ke
 from tests.server import error, in_thread, reply
 from tests.small_suite import ALGEBRA, COOKING, row, write_split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
@@ -109,39 +109,24 @@ def browser(report: Path, rotated: Path, odd: dict[str, Path]) -> Iterator[Brows
         yield started
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A page with everything that it asked for and complained of."""
-
-    page: Page
-    requested: list[str]
-    complaints: list[str]
-
-    def open(self, mark: str) -> str:
-        """Open the question with this mark, and return what the dialog says with its prompt."""
-        self.page.get_by_role("searchbox").fill(mark)
-        self.page.locator(".row").click()
-        self.page.locator("dialog pre", has_text="请根据").wait_for()
-        return self.page.locator("dialog").inner_text()
+def open_report(
+    browser: Browser, report: Path, locale: str = "en-US", charts: int = 4
+) -> AbstractContextManager[Opened]:
+    return open_page(browser, report, ".row", f"section svg >> nth={charts - 1}", locale=locale)
 
 
-def open_page(browser: Browser, report: Path, locale: str = "en-US", charts: int = 4) -> Iterator[Opened]:
-    context = browser.new_context(locale=locale)
-    page = context.new_page()
-    opened = Opened(page, [], [])
-    page.on("request", lambda request: opened.requested.append(request.url))
-    page.on("console", lambda message: opened.complaints.append(message.text))
-    page.on("pageerror", lambda problem: opened.complaints.append(str(problem)))
-    page.goto(report.as_uri())
-    page.locator(".row").first.wait_for()
-    page.locator("section svg").nth(charts - 1).wait_for()
-    yield opened
-    context.close()
+def open_question(opened: Opened, mark: str) -> str:
+    """Open the question with this mark, and return what the dialog says with its prompt."""
+    opened.page.get_by_role("searchbox").fill(mark)
+    opened.page.locator(".row").click()
+    opened.page.locator("dialog pre", has_text="请根据").wait_for()
+    return opened.page.locator("dialog").inner_text()
 
 
 @pytest.fixture
 def opened(browser: Browser, report: Path) -> Iterator[Opened]:
-    yield from open_page(browser, report)
+    with open_report(browser, report) as found:
+        yield found
 
 
 @pytest.fixture
@@ -241,7 +226,7 @@ def test_an_incomplete_run_says_so(page: Page) -> None:
 def test_the_page_speaks_the_language_of_the_browser_and_can_be_switched(
     browser: Browser, report: Path
 ) -> None:
-    for chinese in open_page(browser, report, "zh-CN"):
+    with open_report(browser, report, "zh-CN") as chinese:
         page = chinese.page
         assert page.locator("h2").first.inner_text() == "准确率"
         assert page.locator("html").get_attribute("lang") == "zh-CN"
@@ -262,7 +247,7 @@ def test_a_word_has_a_translation_wherever_it_has_an_english_form(page: Page) ->
 
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_run_is_an_honest_page(browser: Browser, odd: dict[str, Path], name: str) -> None:
-    for opened in open_page(browser, odd[name], charts=1):
+    with open_report(browser, odd[name], charts=1) as opened:
         opened.page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
         opened.page.locator("details svg").wait_for()
         text = opened.page.locator("body").inner_text() + opened.page.locator("svg").evaluate_all(
@@ -271,6 +256,22 @@ def test_an_odd_run_is_an_honest_page(browser: Browser, odd: dict[str, Path], na
         assert re.findall(r"NaN|Infinity|undefined|\bnull\b|\[object", text) == []
         assert opened.complaints == []
         assert ("No accuracy" in text) == (not ODD[name][1])
+
+
+def test_a_page_that_was_not_painted_yet_has_its_questions(browser: Browser, rotated: Path) -> None:
+    with open_page(browser, rotated, ".row", script=NO_FRAMES) as opened:
+        assert shown(opened.page) == "24 of 24 asks"
+        assert opened.complaints == []
+
+
+def test_questions_that_are_damaged_are_said_and_the_rest_is_there(
+    browser: Browser, rotated: Path, tmp_path: Path
+) -> None:
+    damaged = tmp_path / "damaged.html"
+    damaged.write_text(re.sub('(class="questions">.{40}).{40}', r"\1", rotated.read_text("utf-8")), "utf-8")
+    with open_page(browser, damaged, ".tile") as opened:
+        opened.page.get_by_text("The questions cannot be read by this browser").wait_for()
+        assert opened.complaints == []
 
 
 # -- what it does ----------------------------------------------------------------------
@@ -308,7 +309,7 @@ def test_a_tile_of_the_heat_map_leads_to_its_questions(page: Page) -> None:
 
 
 def test_a_question_shows_prompt_reply_mark_and_rule(opened: Opened) -> None:
-    text = opened.open("Q0-1")
+    text = open_question(opened, "Q0-1")
     dialog = opened.page.locator("dialog")
     assert dialog.locator("mark").all_inner_texts() == ["B"]
     assert "chosen B · right letter A · rule " in text
@@ -317,13 +318,13 @@ def test_a_question_shows_prompt_reply_mark_and_rule(opened: Opened) -> None:
 
 
 def test_the_mark_stands_right_behind_characters_of_two_units(opened: Opened) -> None:
-    opened.open("Q1-0")
+    open_question(opened, "Q1-0")
     assert opened.page.locator("dialog mark").inner_text() == "A"
     assert opened.page.locator("dialog pre", has_text="就是它").inner_text().endswith("😀😀答案：A，就是它")
 
 
 def test_a_failed_question_says_why(opened: Opened) -> None:
-    assert "no <script>window.hit=1</script>" in opened.open("Q1-3")
+    assert "no <script>window.hit=1</script>" in open_question(opened, "Q1-3")
 
 
 def test_the_dialog_steps_through_what_the_filters_left(page: Page) -> None:
@@ -339,7 +340,7 @@ def test_the_dialog_steps_through_what_the_filters_left(page: Page) -> None:
 
 
 def test_a_question_that_was_asked_four_times_has_four_lines(browser: Browser, rotated: Path) -> None:
-    for opened in open_page(browser, rotated):
+    with open_report(browser, rotated) as opened:
         assert shown(opened.page) == "24 of 24 asks"
         titles = opened.page.locator(".row > :nth-child(2)").all_inner_texts()[:4]
         assert [title.removeprefix(f"{ALGEBRA}, 0") for title in titles] == [
@@ -352,7 +353,7 @@ def test_a_question_that_was_asked_four_times_tells_how_its_asks_agree(
     browser: Browser, rotated: Path
 ) -> None:
     repeats = json.loads((rotated.parent / "scores.json").read_bytes())["repeats"]
-    for opened in open_page(browser, rotated):
+    with open_report(browser, rotated) as opened:
         section = opened.page.locator("section", has_text="Questions asked more than once").last
         text = section.inner_text()
         assert f"{100 * repeats['consistency']:.1f} % of {repeats['questions']} questions" in text
@@ -362,7 +363,7 @@ def test_a_question_that_was_asked_four_times_tells_how_its_asks_agree(
 
 
 def test_options_of_another_order_show_the_letter_that_the_model_saw(browser: Browser, rotated: Path) -> None:
-    for opened in open_page(browser, rotated):
+    with open_report(browser, rotated) as opened:
         opened.page.get_by_role("searchbox").fill("Q0-0")
         opened.page.locator(".row").nth(1).click()
         prompt = opened.page.locator("dialog pre", has_text="请根据")
@@ -377,7 +378,7 @@ def test_options_of_another_order_show_the_letter_that_the_model_saw(browser: Br
 
 
 def test_outcomes_to_choose_from_are_those_of_the_asks(browser: Browser, rotated: Path) -> None:
-    for opened in open_page(browser, rotated):
+    with open_report(browser, rotated) as opened:
         outcome = opened.page.get_by_label("All outcomes")
         for value in outcome.locator("option").evaluate_all("all => all.map(one => one.value)")[1:]:
             outcome.select_option(value)
@@ -389,7 +390,7 @@ def test_outcomes_to_choose_from_are_those_of_the_asks(browser: Browser, rotated
 
 def test_hostile_replies_and_questions_are_text(opened: Opened) -> None:
     for mark, (_, text) in ASKED.items():
-        said = opened.open(mark)
+        said = open_question(opened, mark)
         assert HOSTILE_QUESTION in said
         if text is not None and mark in {"Q0-2", "Q0-3"}:
             assert text in said
@@ -399,13 +400,13 @@ def test_hostile_replies_and_questions_are_text(opened: Opened) -> None:
 
 
 def test_marks_that_reorder_text_are_written_out(opened: Opened) -> None:
-    opened.open("Q1-0")
+    open_question(opened, "Q1-0")
     found = opened.page.locator("dialog .control").all_inner_texts()
     assert found == ["\\u202e", "\\u2066", "\\u202e"]
 
 
 def test_a_megabyte_in_one_line_is_clipped_until_it_is_wanted(opened: Opened) -> None:
-    assert len(opened.open("Q1-1")) < 10_000
+    assert len(open_question(opened, "Q1-1")) < 10_000
     reply = opened.page.locator("dialog pre", has_text="答案")
     assert reply.locator("mark").inner_text() == "B"
     reply.get_by_role("button", name="show all 1,000,004 characters").click()
@@ -417,16 +418,16 @@ def test_replies_that_do_not_fit_say_how_much_is_left_out(
 ) -> None:
     monkeypatch.setattr("m3ke_async.report.write.room_for_each", lambda answers, replies: 100)
     m3ke("report", run, "--output", tmp_path / "short.html")
-    for short in open_page(browser, tmp_path / "short.html"):
-        text = short.open("Q1-1")
+    with open_report(browser, tmp_path / "short.html") as short:
+        text = open_question(short, "Q1-1")
         assert "999,905 characters more are in answers.jsonl" in text
         assert short.page.locator("dialog mark").inner_text() == "B"
         short.page.keyboard.press("Escape")
-        assert "characters more" not in short.open("Q0-0")
+        assert "characters more" not in open_question(short, "Q0-0")
 
 
 def test_nothing_is_asked_of_the_network(opened: Opened, report: Path) -> None:
-    opened.open("Q0-0")
+    open_question(opened, "Q0-0")
     assert [url for url in opened.requested if not url.startswith("data:")] == [report.as_uri()]
 
 

@@ -23,7 +23,7 @@ from m3ke_async.settings import make_settings
 from m3ke_async.suite import Question, Split, Suite, load_suite
 from m3ke_async.suites.layout import PUBLISHED, load_layout
 from m3ke_async.suites.taxonomy import SuiteName
-from tests.browser import chromium
+from tests.browser import chromium, open_page
 from tests.command import m3ke
 from tests.server import in_thread, reply
 from tests.small_suite import ALGEBRA, row, write_split
@@ -539,16 +539,12 @@ def test_the_page_shows_a_suite_by_its_own_categories_and_a_table_without_any(tm
         paths.append(run(tmp_path / name, data, *(("--split", "val") if name == "one" else ())))
         assert m3ke("report", paths[-1]).code == 0
     shown: list[str] = []
-    errors: list[str] = []
     with chromium() as browser:
         for path, tiles in zip(paths, (2, 1), strict=True):
-            page = browser.new_page(locale="en-GB")
-            page.on("pageerror", lambda problem: errors.append(str(problem)))
-            page.goto((path / "report.html").as_uri())
-            page.wait_for_selector(".tile")
-            assert page.locator(".tile").count() == tiles
-            shown.append(page.inner_text("#report"))
-    assert errors == []
+            with open_page(browser, path / "report.html", ".tile") as opened:
+                assert opened.page.locator(".tile").count() == tiles
+                shown.append(opened.page.inner_text("#report"))
+                assert opened.complaints == []
     assert "C-Eval's Average" in shown[0]
     assert "mean of the subjects" in shown[0]
     assert "STEM" in shown[0]

@@ -6,8 +6,11 @@ async function unpack(node) {
   const text = atob(node.textContent);
   const bytes = new Uint8Array(text.length);
   for (let place = 0; place < text.length; place++) bytes[place] = text.charCodeAt(place);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).json();
+  // Written by hand: a Blob's stream is read back from the browser's storage, which may fail or keep us waiting.
+  const stream = new DecompressionStream("deflate");
+  const writer = stream.writable.getWriter();
+  const [value] = await Promise.all([new Response(stream.readable).json(), writer.write(bytes), writer.close()]);
+  return value;
 }
 
 function verdict(row) {

@@ -160,8 +160,9 @@ function chooser(name, any, values) {
   return node;
 }
 
-let list = null;
-let shown = null;
+// Made once: questions may be read before the page is drawn for the first time, as in a tab in the background.
+const list = virtualList(openQuestion);
+const shown = el("p", { className: "note" });
 
 function questionSection() {
   if (trouble !== null) return section(say("questions"), warning(say("unreadable", trouble)));
@@ -172,8 +173,6 @@ function questionSection() {
   // of the asks: where there are several a question, the scores count what they come to
   const present = Object.keys(OUTCOMES).filter((outcome) => questions?.some((row) => row.outcome === outcome));
   const verdicts = ["right", "wrong", "unlabelled", "missing"].filter((name) => questions?.some((row) => row.verdict === name));
-  list = virtualList(openQuestion);
-  shown = el("p", { className: "note" });
   const node = section(say("questions"),
     el("div", { className: "filters" },
       chooser("task", "anyTask", summary.tasks.map((task) => [task, task])),
