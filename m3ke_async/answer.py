@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import orjson
@@ -67,16 +68,14 @@ class Answer:
 
     def to_json(self) -> dict[str, Any]:
         """The answer as one JSON object; fields of some runs are there in those alone."""
-        value = {name: getattr(self, name) for name in _ANSWER_FIELDS}
+        value = dict(zip(_ANSWER_FIELDS, _values(self), strict=True))
         value |= {name: given for name in _SOMETIMES if (given := getattr(self, name)) is not None}
         if self.letters is not None:
             value["letters"] = dict(zip(LETTERS, self.letters, strict=True))
-        return value | {"usage": self._usage()}
-
-    def _usage(self) -> dict[str, float | None]:
-        """Tokens, known or not; money where it is known."""
-        cost = {} if self.usage.cost is None else {"cost": self.usage.cost}
-        return {name: getattr(self.usage, name) for name in _TOKENS} | cost
+        usage = value["usage"] = dict(zip(_TOKENS, _tokens(self.usage), strict=True))
+        if self.usage.cost is not None:
+            usage["cost"] = self.usage.cost
+        return value
 
     @classmethod
     def from_json(cls, value: Any, *, file: str | Path | None = None, line: int | None = None) -> Self:
@@ -174,6 +173,7 @@ _ANSWER_FIELDS = {
     "attempts": lambda value: _whole(value) and value >= 0,
     "failure": _text_or_none,
 }
+_values, _tokens = attrgetter(*_ANSWER_FIELDS), attrgetter(*_TOKENS)
 #: Fields of runs that ask a question more than once, or for probabilities.
 _SOMETIMES = {
     "rotation": lambda value: value is None or (_whole(value) and 0 <= value < len(LETTERS)),

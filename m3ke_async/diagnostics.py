@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass
 from math import erfc, exp, pi, sqrt
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from m3ke_async.intervals import wilson
 from m3ke_async.suite import LETTERS
 from m3ke_async.wire.letters import outside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from m3ke_async.intervals import Interval
     from m3ke_async.suite import Question
@@ -41,6 +41,10 @@ def evenness(letters: Mapping[str, int]) -> Evenness | None:
     found = sum((letters[letter] - expected) ** 2 for letter in LETTERS) / expected
     # the upper tail of chi-square, which has a closed form on three degrees of freedom
     return Evenness(found, erfc(sqrt(found / 2)) + sqrt(2 * found / pi) * exp(-found / 2))
+
+
+#: Whether an option is chosen, and whether it is right; None where the right letter is not known.
+_Pick: TypeAlias = tuple[bool, bool | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +82,15 @@ class Picks:
         """How often it is the right one."""
         return self.right / self.labelled if self.labelled else None
 
-    def plus(self, *, chosen: bool, right: bool | None) -> Picks:
-        """One question more; `right` is None where the right letter is not known."""
-        known = right is not None
-        return Picks(self.n + 1, self.chosen + chosen, self.labelled + known, self.right + bool(right))
+    @classmethod
+    def counted(cls, cells: Counter[_Pick]) -> Self:
+        """From how often each kind of pick was made."""
+        return cls(
+            cells.total(),
+            sum(n for (chosen, _), n in cells.items() if chosen),
+            sum(n for (_, right), n in cells.items() if right is not None),
+            sum(n for (_, right), n in cells.items() if right),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The counts and what follows from them."""
@@ -151,17 +160,18 @@ class Diagnosis:
     __slots__ = ("_longest", "_outside", "_served", "_shortest", "_with_letters")
 
     def __init__(self) -> None:
-        self._longest = self._shortest = Picks()
+        self._longest: Counter[_Pick] = Counter()
+        self._shortest: Counter[_Pick] = Counter()
         self._served: Counter[tuple[str | None, str | None]] = Counter()
         self._outside, self._with_letters = 0.0, 0
 
     def add_choice(self, question: Question, choice: str, key: str | None) -> None:
         """Look at the lengths of the options of a question with a chosen letter."""
         lengths = [len(text.strip()) for text in question.options]
-        if (letter := _only(lengths, max(lengths))) is not None:
-            self._longest = self._longest.plus(chosen=choice == letter, right=_same(key, letter))
-        if (letter := _only(lengths, min(lengths))) is not None:
-            self._shortest = self._shortest.plus(chosen=choice == letter, right=_same(key, letter))
+        for cells, length in ((self._longest, max(lengths)), (self._shortest, min(lengths))):
+            if lengths.count(length) == 1:
+                letter = LETTERS[lengths.index(length)]
+                cells[choice == letter, None if key is None else key == letter] += 1
 
     def add_reply(
         self, model: str | None, fingerprint: str | None, letters: tuple[float, ...] | None = None
@@ -178,14 +188,4 @@ class Diagnosis:
         ranked = sorted(self._served.items(), key=lambda item: (-item[1], str(item[0])))
         served = tuple(Served(*who, n) for who, n in ranked)
         mean = round(self._outside / self._with_letters, 6) if self._with_letters else None
-        return Diagnostics(self._longest, self._shortest, served, mean)
-
-
-def _only(lengths: Iterable[int], wanted: int) -> str | None:
-    """The letter of the one option of this length; None where several have it."""
-    letters = [letter for letter, length in zip(LETTERS, lengths, strict=True) if length == wanted]
-    return letters[0] if len(letters) == 1 else None
-
-
-def _same(key: str | None, letter: str) -> bool | None:
-    return None if key is None else key == letter
+        return Diagnostics(Picks.counted(self._longest), Picks.counted(self._shortest), served, mean)

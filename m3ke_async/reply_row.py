@@ -7,6 +7,7 @@ not pass for what the model wrote, nor one request's reply for another's.
 from __future__ import annotations
 
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any, TypeAlias
 from zlib import crc32
 
@@ -19,6 +20,7 @@ Row: TypeAlias = tuple[bytes, bytes, str, str | None, str]
 
 _DEFAULTS = {field.name: field.default for field in fields(Reply) if field.name not in {"text", "usage"}}
 _USAGE = tuple(field.name for field in fields(Usage))
+_values, _numbers = attrgetter(*_DEFAULTS), attrgetter(*_USAGE)
 _SEAL = b'{"crc32":"%08x",'
 _SEAL_LENGTH = len(_SEAL % 0)
 
@@ -35,11 +37,12 @@ def seal(key: bytes, row: bytes) -> bytes:
 def dump_reply(key: bytes, reply: Reply) -> bytes:
     """A reply as it is stored; what has its default is left out."""
     row: dict[str, Any] = {"text": reply.text}
-    for name, default in _DEFAULTS.items():
-        value = getattr(reply, name)
+    for (name, default), value in zip(_DEFAULTS.items(), _values(reply), strict=True):
         if value != default:
             row[name] = value
-    usage = {name: value for name in _USAGE if (value := getattr(reply.usage, name)) is not None}
+    usage = {
+        name: value for name, value in zip(_USAGE, _numbers(reply.usage), strict=True) if value is not None
+    }
     if usage:
         row["usage"] = usage
     return seal(key, dump_json(row))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -56,10 +57,23 @@ class ChatRequest:
     key: bytes = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        parts = (_KEY_VERSION, self.provider.encode(), self.base_url.encode(), b"%d" % self.sample, self.body)
-        # Lengths keep neighbours from running together.
-        joined = b"".join(b"%d:%b" % (len(part), part) for part in parts)
-        object.__setattr__(self, "key", blake2b(joined, digest_size=16).digest())
+        key = _hashed(self.provider, self.base_url, self.sample).copy()
+        _add(key, self.body)
+        object.__setattr__(self, "key", key.digest())
+
+
+@lru_cache(maxsize=256)  # every sample of one model has its own
+def _hashed(provider: str, base_url: str, sample: int) -> blake2b:
+    """What the keys of all questions of a run begin with; to be copied."""
+    key = blake2b(digest_size=16)
+    for part in (_KEY_VERSION, provider.encode(), base_url.encode(), b"%d" % sample):
+        _add(key, part)
+    return key
+
+
+def _add(key: blake2b, part: bytes) -> None:
+    key.update(b"%d:" % len(part))  # lengths keep neighbours from running together
+    key.update(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +86,11 @@ class RequestKey:
 
 def canonical_body(body: dict[str, Any]) -> bytes:
     """The body as JSON bytes with sorted keys; 0.0 is written as 0, an absent field stays absent."""
-    return dump_json({name: _canonical(value) for name, value in body.items()}, sort=True)
-
-
-def _canonical(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
+    whole = {
+        name: int(value) if type(value) is float and value.is_integer() else value
+        for name, value in body.items()
+    }
+    return dump_json(whole, sort=True)
 
 
 def dump_json(value: Any, *, sort: bool = False) -> bytes:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
-
-import orjson
+from itertools import chain, groupby
+from typing import TYPE_CHECKING
 
 from m3ke_async.answer import Answer
 from m3ke_async.choice import Choice, extract_choice
@@ -16,8 +14,8 @@ from m3ke_async.diagnostics import Diagnosis
 from m3ke_async.files import whole_file, write_json
 from m3ke_async.manner import AnswerMode
 from m3ke_async.repeats import majority
-from m3ke_async.report.predictions import write_predictions
-from m3ke_async.report.submission import write_submission
+from m3ke_async.report.predictions import predictions
+from m3ke_async.report.submission import submission
 from m3ke_async.request import Outcome, dump_json
 from m3ke_async.rotation import own_letter
 from m3ke_async.score import score
@@ -31,11 +29,12 @@ if TYPE_CHECKING:
 
     from m3ke_async.evaluation import Evaluation, Item
     from m3ke_async.replies import Find
+    from m3ke_async.report.predictions import WriteLetters
     from m3ke_async.request import Reply
     from m3ke_async.rundir import RunDir
     from m3ke_async.score import Scores
     from m3ke_async.settings import RunSettings
-    from m3ke_async.suite import Question
+    from m3ke_async.suite import Question, Task
 
 
 #: Outcomes whose replies are worth reading: a letter may be there that no rule finds.
@@ -100,10 +99,12 @@ def write_results(
         whole_file(run.answers) as file,
         whole_file(run.unclear) as unclear,
         whole_file(run.failed) as failed,
+        _letter_files(evaluation, run) as write_letters,
     ):
 
-        def written() -> Iterator[Answer]:
-            for _, asked in groupby(_found(evaluation, find), _question):
+        def written(task: Task) -> Iterator[Answer]:
+            letters: dict[int | str, str | None] = {}
+            for id_, asked in groupby(_found(evaluation, task, find), lambda pair: pair[0].question.id):
                 choices = []
                 for item, found in asked:
                     answer = make_answer(evaluation.settings, item, found, key)
@@ -117,12 +118,14 @@ def write_results(
                     elif answer.outcome is Outcome.FAILED:
                         failed.write(line)
                     yield answer
-                if (letter := _letter(choices, asks)) is not None:
+                letter = letters[id_] = _letter(choices, asks)
+                if letter is not None:
                     diagnosis.add_choice(item.question, letter, answer.key)
+            write_letters(task, letters)
 
         scores = score(
             evaluation.whole.tasks,
-            written(),
+            chain.from_iterable(map(written, evaluation.suite.tasks)),
             split=split,
             selected={task.name for task in evaluation.suite.tasks},
             limit=evaluation.settings.limit,
@@ -134,20 +137,25 @@ def write_results(
         )
     scores = replace(scores, diagnostics=diagnosis.found())
     write_json(run.scores, scores.to_json())
-    if split is Split.TEST:
-        with run.answers.open("rb") as lines:
-            rows = map(orjson.loads, lines)  # written a moment ago: nothing to check
-            write_predictions(run.predictions, evaluation.suite, split, _letters(rows, asks))
-    if evaluation.whole.layout.takes_submission(split):
-        with run.answers.open("rb") as lines:
-            write_submission(run.submission, _letters(map(orjson.loads, lines), asks))
     return scores
 
 
-def _letters(rows: Iterator[dict[str, Any]], asks: int) -> Iterator[tuple[str, int | str, str | None]]:
-    """Task, id and the one letter of each question."""
-    for (task, id_), asked in groupby(rows, itemgetter("task", "id")):
-        yield task, id_, _letter([(Outcome(row["outcome"]), row["choice"]) for row in asked], asks)
+@contextmanager
+def _letter_files(evaluation: Evaluation, run: RunDir) -> Iterator[WriteLetters]:
+    """The files that hold nothing but letters, as far as the split has such."""
+    split = evaluation.settings.split
+    with ExitStack() as files:
+        kept: list[WriteLetters] = []
+        if split is Split.TEST:
+            kept.append(files.enter_context(predictions(run.predictions, split)))
+        if evaluation.whole.layout.takes_submission(split):
+            kept.append(files.enter_context(submission(run.submission)))
+
+        def write_letters(task: Task, letters: Mapping[int | str, str | None]) -> None:
+            for write in kept if split in task.sizes else ():
+                write(task, letters)
+
+        yield write_letters
 
 
 def _letter(choices: Sequence[tuple[Outcome, str | None]], asks: int) -> str | None:
@@ -161,21 +169,17 @@ def make_answers(
     key: Mapping[tuple[str, int | str], str] | None = None,
 ) -> Iterator[Answer]:
     """One answer a question that has a reply or has failed, in the suite's order."""
-    for item, found in _found(evaluation, find):
-        yield make_answer(evaluation.settings, item, found, key)
-
-
-def _found(evaluation: Evaluation, find: Find) -> Iterator[tuple[Item, Reply | Failure]]:
-    """What was asked and has a reply or has failed, in the suite's order."""
     for task in evaluation.suite.tasks:
-        for item in evaluation.items(task):
-            found = find(item.request.key)
-            if found is not None:
-                yield item, found
+        for item, found in _found(evaluation, task, find):
+            yield make_answer(evaluation.settings, item, found, key)
 
 
-def _question(pair: tuple[Item, Reply | Failure]) -> tuple[str, int | str]:
-    return pair[0].task.name, pair[0].question.id
+def _found(evaluation: Evaluation, task: Task, find: Find) -> Iterator[tuple[Item, Reply | Failure]]:
+    """What was asked of a task and has a reply or has failed, in the suite's order."""
+    for item in evaluation.items(task):
+        found = find(item.request.key)
+        if found is not None:
+            yield item, found
 
 
 def make_answer(

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from m3ke_async.errors import DataError
-from m3ke_async.report.predictions import write_predictions
+from m3ke_async.report.predictions import predictions
 from m3ke_async.suite import Split, load_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from m3ke_async.suite import Suite
@@ -37,67 +36,55 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
 
 
+def write(folder: Path, suite: Suite, letters: dict[str, dict[int | str, str | None]]) -> None:
+    """Write the predictions for every task of the suite."""
+    with predictions(folder, Split.TEST) as write_letters:
+        for task in suite.tasks:
+            write_letters(task, letters.get(task.name, {}))
+
+
 def test_rows_are_the_suites_own_with_the_answer_filled_in(tmp_path: Path, suite: Suite) -> None:
-    lines: list[tuple[str, int | str, str | None]] = [
-        (PHYSICS, 2, "D"),
-        (PHYSICS, "q1", None),
-        (PHYSICS, 0, "B"),
-    ]
     folder = tmp_path / "run" / "predictions"
-    assert write_predictions(folder, suite, Split.TEST, lines) == 2
+    write(folder, suite, {PHYSICS: {2: "D", "q1": None, 0: "B"}})
     expected = [row | {"answer": letter} for row, letter in zip(ROWS, ("B", "", "D"), strict=True)]
     assert rows(folder / f"{PHYSICS}.jsonl") == expected
     assert [list(row) for row in rows(folder / f"{PHYSICS}.jsonl")] == [list(row) for row in ROWS]
 
 
 def test_a_task_without_predictions_is_written_blank(tmp_path: Path, suite: Suite) -> None:
-    write_predictions(tmp_path / "out", suite, Split.TEST, [(PHYSICS, 0, "B")])
+    write(tmp_path / "out", suite, {PHYSICS: {0: "B"}})
     assert [row["answer"] for row in rows(tmp_path / "out" / f"{LAW}.jsonl")] == ["", "", ""]
 
 
 def test_predictions_can_be_read_as_a_suite_and_written_again(tmp_path: Path, suite: Suite) -> None:
-    write_predictions(tmp_path / "p" / "test", suite, Split.TEST, [(LAW, 0, "C")])
+    write(tmp_path / "p" / "test", suite, {LAW: {0: "C"}})
     law = next(task for task in load_suite(tmp_path / "p").tasks if task.name == LAW)
     assert [question.answer for question in law.questions(Split.TEST)] == ["C", None, None]
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        [("History-Other-College", 0, "A")],
-        [(PHYSICS, 9, "A")],
-        [(PHYSICS, "0", "A")],
-        [(PHYSICS, 0, "A"), (LAW, 0, "A"), (PHYSICS, 2, "A")],
-    ],
-)
+@pytest.mark.parametrize("id_", [9, "0"])
 def test_a_prediction_for_no_question_leaves_nothing_behind(
-    tmp_path: Path, suite: Suite, lines: list[tuple[str, int | str, str | None]]
+    tmp_path: Path, suite: Suite, id_: int | str
 ) -> None:
     (tmp_path / "run").mkdir()
     with pytest.raises(DataError):
-        write_predictions(tmp_path / "run" / "predictions", suite, Split.TEST, lines)
+        write(tmp_path / "run" / "predictions", suite, {PHYSICS: {0: "A", id_: "A"}})
     assert [path.name for path in (tmp_path / "run").rglob("*")] == ["predictions"]
 
 
 def test_a_failure_half_way_keeps_the_files_that_were_there(tmp_path: Path, suite: Suite) -> None:
     folder = tmp_path / "run" / "predictions"
-    write_predictions(folder, suite, Split.TEST, [(PHYSICS, 0, "B")])
+    write(folder, suite, {PHYSICS: {0: "B"}})
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-
-    def broken() -> Iterator[tuple[str, int | str, str | None]]:
-        yield LAW, 0, "A"
-        yield PHYSICS, 0, "A"
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_predictions(folder, suite, Split.TEST, broken())
+    with pytest.raises(DataError):
+        write(folder, suite, {suite.tasks[0].name: {0: "A"}, suite.tasks[1].name: {9: "A"}})
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert [path.name for path in folder.parent.iterdir()] == ["predictions"]
 
 
 def test_without_choices_m3kes_own_files_come_back_byte_for_byte(tmp_path: Path, shared: Path) -> None:
     suite = load_suite(shared / "M3KE")
-    assert write_predictions(tmp_path / "out", suite, Split.TEST, []) == 0
+    write(tmp_path / "out", suite, {})
     published = sorted((shared / "M3KE" / "test").glob("*.jsonl"))
     assert len(published) == 71
     for path in published:

@@ -7,28 +7,34 @@ which has a letter by each id as a text.
 from __future__ import annotations
 
 import json
-from itertools import groupby
-from operator import itemgetter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from m3ke_async.files import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from m3ke_async.report.predictions import WriteLetters
+    from m3ke_async.suite import Task
 
-def write_submission(path: Path, letters: Iterable[tuple[str, int | str, str | None]]) -> None:
-    """Write the file, whole; only one subject at a time is in memory.
 
-    Args:
-        path: of the file.
-        letters: subject, id and letter, a subject's side by side; '' is written where there is no letter.
+@contextmanager
+def submission(path: Path) -> Iterator[WriteLetters]:
+    """Write the file, whole when the block ends well; '' is written where there is no letter.
+
+    A subject of which nothing was asked is left out.
     """
     with whole_file(path) as file:
-        file.write(b"{")
-        for number, (subject, rows) in enumerate(groupby(letters, itemgetter(0))):
-            chosen = {str(id_): letter or "" for _, id_, letter in rows}
-            before = ",\n" if number else "\n"
-            file.write(f"{before}{json.dumps(subject)}: {json.dumps(chosen)}".encode())
-        file.write(b"\n}\n")
+        before = b"{\n"
+
+        def write(task: Task, letters: Mapping[int | str, str | None]) -> None:
+            nonlocal before
+            if letters:
+                chosen = {str(id_): letter or "" for id_, letter in letters.items()}
+                file.write(before + f"{json.dumps(task.name)}: {json.dumps(chosen)}".encode())
+                before = b",\n"
+
+        yield write
+        file.write(b"{\n}\n" if before == b"{\n" else b"\n}\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from m3ke_async.error_body import find_error, load_json
 from m3ke_async.request import Usage
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _MOST_TOKENS, _MOST_MONEY = 1 << 32, 1e4
 
 _Number = TypeVar("_Number", int, float)
+
+#: Tables that lead to a number, and its name in the last one.
+_Path: TypeAlias = tuple[tuple[str, ...], str]
 
 
 def answer_in(raw: bytes) -> dict[str, Any] | None:
@@ -40,8 +43,7 @@ def string(value: Any) -> str | None:
 def count(table: Any, name: str) -> int | None:
     """A number of tokens in a table; None is unknown."""
     value = table.get(name) if isinstance(table, dict) else None
-    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
-    return value if known else None
+    return value if type(value) is int and 0 <= value < _MOST_TOKENS else None
 
 
 def usage_in(answer: Any, own: UsageFields) -> Usage:
@@ -49,12 +51,13 @@ def usage_in(answer: Any, own: UsageFields) -> Usage:
     usage = answer.get("usage") if isinstance(answer, dict) else None
     if not isinstance(usage, dict):
         return Usage()
+    cached, reasoning, cost = _paths(own)
     return Usage(
         prompt_tokens=count(usage, "prompt_tokens"),
         completion_tokens=count(usage, "completion_tokens"),
-        cached_tokens=_first(count, usage, *own.cached, "prompt_tokens_details.cached_tokens"),
-        reasoning_tokens=_first(count, usage, *own.reasoning, "completion_tokens_details.reasoning_tokens"),
-        cost=_first(_money, usage, *own.cost),
+        cached_tokens=_first(count, usage, cached),
+        reasoning_tokens=_first(count, usage, reasoning),
+        cost=_first(_money, usage, cost),
     )
 
 
@@ -66,10 +69,11 @@ def _money(table: Any, name: str) -> float | None:
     return float(value) if 0 <= value < _MOST_MONEY else None
 
 
-def _first(read: Callable[[Any, str], _Number | None], usage: dict[str, Any], *paths: str) -> _Number | None:
-    """The first number that is there; the dots of a path lead into tables."""
-    for path in paths:
-        *outer, name = _steps(path)
+def _first(
+    read: Callable[[Any, str], _Number | None], usage: dict[str, Any], paths: tuple[_Path, ...]
+) -> _Number | None:
+    """The first number that is there."""
+    for outer, name in paths:
         table: Any = usage
         for step in outer:
             table = table.get(step) if isinstance(table, dict) else None
@@ -79,8 +83,18 @@ def _first(read: Callable[[Any, str], _Number | None], usage: dict[str, Any], *p
 
 
 @cache
-def _steps(path: str) -> list[str]:
-    return path.split(".")
+def _paths(own: UsageFields) -> tuple[tuple[_Path, ...], ...]:
+    """Where cached tokens, thoughts and money stand."""
+    return (
+        (*map(_path, own.cached), _path("prompt_tokens_details.cached_tokens")),
+        (*map(_path, own.reasoning), _path("completion_tokens_details.reasoning_tokens")),
+        tuple(map(_path, own.cost)),
+    )
+
+
+def _path(dotted: str) -> _Path:
+    *outer, name = dotted.split(".")
+    return tuple(outer), name
 
 
 def usage_of(raw: bytes, profile: Profile) -> Usage:
