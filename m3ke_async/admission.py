@@ -90,7 +90,7 @@ class Admission:
                 self._backlog.again(job, now + _CLAIM_PAUSE)
                 self._tally.waiting = self._backlog.waiting
             return False
-        # Once more: another process may have been answered since this one looked.
+        # Another process has it, or had it: it may have been answered since this one looked.
         if self._settings.replace or self._store.get(key) is None:
             return True
         self._tally.stored += self._close(job)

@@ -23,10 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One question to be asked."""
+    """One question to be asked.
+
+    Attributes:
+        request: with its prompt.
+        question: as it is shown.
+        claimed: whether the request is claimed, and had no reply then.
+    """
 
     request: ChatRequest
     question: Question
+    claimed: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -131,7 +138,7 @@ class Backlog:
                 return Pause.PAUSE
             known = self._jobs.get(ask.request.key)
             if known is None:
-                job = self._jobs[ask.request.key] = Job(ask, lane)
+                job = self._jobs[ask.request.key] = Job(ask, lane, claimed=ask.claimed)
                 return job
             known.followers += 1
             self._lanes.leave(lane, led=False)

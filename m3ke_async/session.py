@@ -207,7 +207,7 @@ class _Asking:
         """Ask the questions of the run."""
         session = self.session
         evaluation, tally = session.evaluation, session.tally
-        asks = (owed(session, task, self.store, tally) for task in evaluation.suite.tasks)
+        asks = (owed(session, task, self.store, tally, claim=True) for task in evaluation.suite.tasks)
         lead = evaluation.settings.shots > 0
         told = self._with_thoughts if evaluation.settings.thinking is ThinkingMode.OFF else self.recent.add
         await self._run(asks, self.endpoints, self.settings, tally, told, lead=lead)
@@ -296,8 +296,19 @@ async def _stop_with(server: Server, engine: Engine) -> None:
     engine.stop(await server.ended())
 
 
-def owed(session: Session, task: Task, store: ReplyStore, tally: Tally) -> Iterator[Ask | None]:
-    """The questions of a task that have no reply yet; None now and then, where others may run."""
+def owed(
+    session: Session, task: Task, store: ReplyStore, tally: Tally, *, claim: bool = False
+) -> Iterator[Ask | None]:
+    """The questions of a task that have no reply yet; None now and then, where others may run.
+
+    Args:
+        session: the run.
+        task: of its suite.
+        store: of its replies.
+        tally: counts what is not asked.
+        claim: whether they are asked one by one as they are taken, so that each is claimed. That is before
+            the store is looked into: another process may be answered until then, and not after it.
+    """
     from m3ke_async.backlog import Ask
 
     evaluation = session.evaluation
@@ -305,10 +316,13 @@ def owed(session: Session, task: Task, store: ReplyStore, tally: Tally) -> Itera
     for item in evaluation.items(task):
         request = item.request
         tally.dropped_shots += item.prompt.dropped
+        claimed = claim and store.claims.take(request.key)
         stands = standing(evaluation.settings, store, request.key, session.since)
         if stands is Standing.OWED and request.key not in session.elsewhere:
-            yield Ask(request, item.shown)
+            yield Ask(request, item.shown, claimed)
             continue
+        if claimed:
+            store.claims.release(request.key)
         if stands is Standing.ANSWERED:
             tally.stored += 1
         else:
