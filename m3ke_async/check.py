@@ -27,7 +27,7 @@ from m3ke_async.request import Outcome, Reply, canonical_body
 from m3ke_async.results import choose
 from m3ke_async.rules import Kind
 from m3ke_async.scrub import scrub_all
-from m3ke_async.text import one_line
+from m3ke_async.text import counted, one_line
 from m3ke_async.wire.letters import letter_shares
 
 if TYPE_CHECKING:
@@ -88,11 +88,11 @@ class Checked:
         ]
         if self.limits != NOTHING:
             found.append(
-                f"limits       {_shown(self.limits.requests_per_minute)} requests and "
-                f"{_shown(self.limits.tokens_per_minute)} tokens a minute, by the reply's headers"
+                f"limits       {_limit(self.limits.requests_per_minute, 'request')} and "
+                f"{_limit(self.limits.tokens_per_minute, 'token')} a minute, by the reply's headers"
             )
         if reply.reasoning:
-            found.append(f"reasoning    {len(reply.reasoning):,} characters in a field of their own")
+            found.append(f"reasoning    {counted(len(reply.reasoning), 'character')} in a field of their own")
         if self.constraint is not None:
             found.append(f"constraint   {self.constraint}, which took effect")
         if reply.letters is not None:
@@ -107,6 +107,10 @@ class Checked:
 
 def _shown(count: int | None) -> str:
     return "unknown" if count is None else f"{count:,}"
+
+
+def _limit(count: int | None, unit: str) -> str:
+    return f"unknown {unit}s" if count is None else counted(count, unit)
 
 
 def refuse_without_key(model: str, error: NoKeyError) -> M3keError:
@@ -248,8 +252,8 @@ def _advice(outcome: Outcome, max_tokens: int, profile: Profile, ending: EndedMo
         yield ending_line(profile, ending, today())
     if outcome is Outcome.TRUNCATED:
         yield (
-            f"the reply was cut off after {max_tokens} tokens without a choice: the model explains or thinks "
-            "first; give a larger --max-tokens"
+            f"the reply was cut off after {counted(max_tokens, 'token')} without a choice: the model "
+            "explains or thinks first; give a larger --max-tokens"
         )
     elif outcome in {Outcome.UNPARSED, Outcome.AMBIGUOUS}:
         yield "no single choice was found: more --shots, another --template or a larger model helps"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from m3ke_async.manifest import M3KE_SPLITS, Split, load_manifest
 from m3ke_async.suite import LETTERS
-from m3ke_async.text import normalised, one_line
+from m3ke_async.text import counted, normalised, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -135,7 +135,7 @@ def check(suite: Suite) -> Report:
         elif part.size == fact.sizes[split]:
             changed[f"{name}/{split}"] = "other rows"
         else:
-            changed[f"{name}/{split}"] = f"{part.size:,} rows instead of {fact.sizes[split]:,}"
+            changed[f"{name}/{split}"] = f"{counted(part.size, 'row')} instead of {fact.sizes[split]:,}"
     findings, keys = _read(suite)
     return Report(
         path=suite.path,

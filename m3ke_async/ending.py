@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.profile import EndedModel
 from m3ke_async.providers import title_of
 from m3ke_async.rules import Certainty
-from m3ke_async.text import one_line
+from m3ke_async.text import counted, one_line
 
 if TYPE_CHECKING:
     from datetime import date
@@ -46,8 +46,7 @@ def ending_line(profile: Profile, ending: EndedModel, day: date) -> str:
         line = f"{profile.title} shut {name} down on {ending.on}{said}"
     else:
         days = (ending.on - day).days
-        left = f"{days:,} day{'s' * (days != 1)}"
-        line = f"{profile.title} will shut {name} down on {ending.on}, in {left}{said}"
+        line = f"{profile.title} will shut {name} down on {ending.on}, in {counted(days, 'day')}{said}"
     if ending.instead:
         line += f"; it names {ending.instead} in its place"
     if ending.elsewhere:

@@ -21,6 +21,7 @@ from m3ke_async.prompt import Prompt, Prompter, load_template
 from m3ke_async.request import ChatRequest, canonical_body
 from m3ke_async.rotation import ROTATIONS, rotated
 from m3ke_async.suite import Split
+from m3ke_async.text import counted
 from m3ke_async.wire.chat import CHAT
 from m3ke_async.wire.protocol import Protocol, Wanted
 from m3ke_async.wire.protocols import find_protocol
@@ -240,7 +241,8 @@ def make_evaluation(
     if settings.shots and bare:
         raise UsageError(
             f"--shots {settings.shots} takes examples from labelled dev rows, and {len(bare)} of "
-            f"{len(selected.tasks)} tasks have none, such as {bare[0]}; give --shots 0, or --tasks that have"
+            f"{counted(len(selected.tasks), 'task has', 'tasks have')} none, such as {bare[0]}; "
+            "give --shots 0, or --tasks that have"
         )
     wording = settings.template or suite.layout.template
     settings = replace(settings, suite=suite.layout.name.value, template=wording)

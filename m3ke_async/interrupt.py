@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import InterruptedRunError
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +30,8 @@ def signals_stop(engine: Engine, display: Display, tally: Tally) -> Iterator[Non
         seen += 1
         if seen == 1:
             display.warn(
-                f"stopping: waiting for {tally.in_flight} requests in flight (once more to leave at once); "
-                "every reply is kept"
+                f"stopping: waiting for {counted(tally.in_flight, 'request')} in flight "
+                "(once more to leave at once); every reply is kept"
             )
             engine.stop(reason)
         else:

@@ -16,7 +16,7 @@ from m3ke_async.errors import DataError
 from m3ke_async.manifest import parse_task_name
 from m3ke_async.places import user_path
 from m3ke_async.suite import LETTERS, Split, load_suite
-from m3ke_async.text import normalised, one_line
+from m3ke_async.text import counted, normalised, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -55,8 +55,8 @@ def load_key(path: str | Path, suite: Suite, split: Split) -> Key:
         raise DataError(f"cannot be read: {error.strerror}", file=path) from None
     if not key:
         raise DataError(
-            f"answers none of the {suite.size(split):,} {split} questions of the suite in {suite.path};"
-            " task and id must be the suite's, and answer one of A, B, C, D",
+            f"answers none of the {counted(suite.size(split), f'{split} question')} of the suite in "
+            f"{suite.path}; task and id must be the suite's, and answer one of A, B, C, D",
             file=path,
         )
     return key

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TextIO, TypeAlias, cast
 
 from m3ke_async.streams import Forgiving
-from m3ke_async.text import printable
+from m3ke_async.text import counted, printable
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -50,7 +50,7 @@ def describe(tally: Tally, seconds: float, recent: Counter[Outcome], next_try: f
     if ledger.prompt_tokens or ledger.completion_tokens:
         parts.append(f"{ledger.prompt_tokens:,}+{ledger.completion_tokens:,} tokens")
     if retries := sum(ledger.retries.values()):
-        parts.append(f"{retries:,} retries")
+        parts.append(counted(retries, "retry", "retries"))
     if tally.waiting:
         parts.append(
             f"{tally.waiting:,} waiting" + (f", next in {next_try:.0f} s" if next_try is not None else "")

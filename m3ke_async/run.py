@@ -40,6 +40,7 @@ from m3ke_async.suite import AUTO, Split, Suite, load_suite
 from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.tally import Ledger, Price, Tally
 from m3ke_async.target import find_target, price_of
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -189,8 +190,8 @@ async def run(
             stopped = None  # what was in flight at the limit was all that was left
         if stopped is None and settings.fresh and tally.failed and not scores.total.incomplete:
             stopped = IncompleteError(
-                f"{tally.failed:,} questions could not be asked anew and keep their earlier replies; "
-                "the same command asks them again"
+                f"{counted(tally.failed, 'question')} could not be asked anew and kept "
+                "the reply from before; the same command asks again"
             )
         state = "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete"
         write_record(session, state, stopped, hashes=directory.hashes())  # while the claim says that it runs
@@ -220,8 +221,9 @@ def _in_batches(directory: RunDir, display: Display) -> frozenset[bytes]:
     questions = sum(part.requests for part in Batches.read(directory).open)
     if questions:
         raise UsageError(
-            f"{questions:,} questions of this run are in batches that are under way: take their replies by "
-            f"m3ke batch collect {directory.path}, or m3ke batch cancel {directory.path} first"
+            f"{counted(questions, 'question of this run is', 'questions of this run are')} in batches that "
+            f"are under way: take the replies by m3ke batch collect {directory.path}, "
+            f"or m3ke batch cancel {directory.path} first"
         )
     elsewhere = frozenset(under_way(directory.path.parent))
     if elsewhere:
@@ -327,10 +329,10 @@ def _announce(evaluation: Evaluation, display: Display) -> None:
         title = evaluation.profile.title
         display.say(f"{title} takes another request than the settings ask for: {change.says}")
     if left_out := sum(map(len, evaluation.left_out.values())):
-        them = (
-            "question that is in both splits is" if left_out == 1 else "questions that are in both splits are"
+        them = counted(
+            left_out, "question that is in both splits is", "questions that are in both splits are"
         )
-        display.say(f"{left_out:,} {them} left out; m3ke data check lists such questions")
+        display.say(f"{them} left out; m3ke data check lists such questions")
     taxonomy, here = evaluation.whole.layout.taxonomy, len(evaluation.whole.tasks)
     if here < (taxonomy.tasks or 0):
         display.warn(f"{evaluation.whole.path} holds {here} of {taxonomy.title}'s {taxonomy.tasks} subjects")

@@ -17,7 +17,7 @@ from m3ke_async.shard import WHOLE, Shard
 from m3ke_async.statistics import Averages, GroupScore, TaskScore, averages, pool
 from m3ke_async.suite import LETTERS, Split
 from m3ke_async.suites.taxonomy import M3KE, Taxonomy
-from m3ke_async.text import one_line
+from m3ke_async.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -273,7 +273,8 @@ def _task_score(task: Task, split: Split, asked: int, cells: dict[_Cell, int]) -
     lines = sum(outcomes.values())
     if lines > asked:
         raise DataError(
-            f"{task.name} has {lines} answers to {asked} questions; write them again with: m3ke score RUN"
+            f"{task.name} has {counted(lines, 'answer')} to {counted(asked, 'question')}; "
+            "write them again with: m3ke score RUN"
         )
     missing, known = asked - lines, task.labelled.get(split, 0)
     return TaskScore(

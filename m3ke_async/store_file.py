@@ -16,6 +16,7 @@ from m3ke_async.database import copy_all, fill, is_damage, open_database, open_t
 from m3ke_async.errors import M3keError, UsageError
 from m3ke_async.mend import finish_mending, mend
 from m3ke_async.reply_row import DamageError
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -264,7 +265,8 @@ class StoreFile:
                 raise StoreError(f"cannot take over {spare} into {self.path}: {error}") from error
             rescued = fill(self.database, carve(spare))
             self._warn(
-                f"the spare reply store {spare} is damaged ({error}): {rescued:,} replies were rescued"
+                f"the spare reply store {spare} is damaged ({error}): "
+                f"{counted(rescued, 'reply was', 'replies were')} rescued"
             )
             spare.rename(spare.with_name(f"{spare.name}.damaged-{time.time_ns()}"))
             return

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from m3ke_async.text import counted
+
 if TYPE_CHECKING:
     from m3ke_async.request import Reply, Usage
 
@@ -195,12 +197,14 @@ def exceeded(budget: Budget, ledger: Ledger, price: Price | None, seconds: float
     """Which limit is used up, as a phrase for people; None while there is room."""
     tokens = ledger.prompt_tokens + ledger.completion_tokens + ledger.wasted_tokens
     if budget.requests is not None and ledger.requests >= budget.requests:
-        return f"{ledger.requests} requests were sent (--max-requests {budget.requests})"
+        sent = counted(ledger.requests, "request was", "requests were")
+        return f"{sent} sent (--max-requests {budget.requests})"
     if budget.tokens is not None and tokens >= budget.tokens:
-        return f"{tokens} tokens were used (--max-tokens-total {budget.tokens})"
+        return f"{counted(tokens, 'token was', 'tokens were')} used (--max-tokens-total {budget.tokens})"
     spent = ledger.charged if price is None else ledger.cost(price)
     if budget.cost is not None and spent >= budget.cost:
         return f"{spent:.4f} was spent (--max-cost {budget.cost})"
     if budget.seconds is not None and seconds >= budget.seconds:
-        return f"{seconds:.0f} seconds have passed (--max-time {budget.seconds:g})"
+        passed = counted(round(seconds), "second has", "seconds have")
+        return f"{passed} passed (--max-time {budget.seconds:g})"
     return None

@@ -25,6 +25,17 @@ def one_line(text: str, *, limit: int = 300) -> str:
     return printable(_SPACE.sub(" ", text).strip(), limit=limit)
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with what is counted in the form that fits it: "1 reply", "2,000 replies".
+
+    Args:
+        number: how many.
+        one: the words after 1.
+        many: the words after any other number; `one` with an s if they are left out.
+    """
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
 def normalised(text: str) -> str:
     """The text for comparing questions: NFKC, without any white space, lower case."""
     return _SPACE.sub("", unicodedata.normalize("NFKC", text)).casefold()

@@ -203,7 +203,7 @@ async def test_a_fresh_run_with_failures_is_incomplete_and_asks_only_them_anew(
     server.script["Q1-1"] = [error(500)]
     fresh = await ask(suite, server.url, tmp_path / "results", fresh=True, max_attempts=2)
     assert fresh.exit_code is ExitCode.INCOMPLETE
-    assert "keep their earlier replies" in str(fresh.stopped)
+    assert "1 question could not be asked anew and kept the reply from before" in str(fresh.stopped)
     server.counts.clear()
     server.script.clear()
     check_complete(await ask(suite, server.url, tmp_path / "results", fresh=True), ALL)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from m3ke_async.text import escape_surrogates, normalised, one_line, printable
+from m3ke_async.text import counted, escape_surrogates, normalised, one_line, printable
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))  # lone surrogates among them
 
@@ -35,6 +35,19 @@ def test_what_could_steer_a_terminal_becomes_a_mark(text: str) -> None:
 @pytest.mark.parametrize("text", ["答案：Ａ①𠮷", "é", "👍🏽", "a\tb\nc", "\u3000全角空格", "ﬁ"])
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert printable(text) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (0, "0 questions, 0 replies have"),
+        (1, "1 question, 1 reply has"),
+        (2, "2 questions, 2 replies have"),
+        (1_001, "1,001 questions, 1,001 replies have"),
+    ],
+)
+def test_what_is_counted_has_the_form_that_fits_its_number(number: int, said: str) -> None:
+    assert f"{counted(number, 'question')}, {counted(number, 'reply has', 'replies have')}" == said
 
 
 @settings(deadline=None)

@@ -23,6 +23,7 @@ from m3ke_async.batch.write import Limit, write_parts
 from m3ke_async.errors import IncompleteError, StoppedError
 from m3ke_async.progress import duration
 from m3ke_async.session import ask
+from m3ke_async.text import counted
 from m3ke_async.verified import locked
 
 if TYPE_CHECKING:
@@ -165,7 +166,9 @@ class _Work:
         part = batches.put(
             part, stage=Stage.SUBMITTED, batch_id=made.id, status=made.status, submitted_at=time.time()
         )
-        self._session.display.say(f"submitted {part.requests:,} questions as {made.id} ({made.status})")
+        self._session.display.say(
+            f"submitted {counted(part.requests, 'question')} as {made.id} ({made.status})"
+        )
 
     def say_open(self) -> None:
         """Say what is under way, and how to go on."""
@@ -174,11 +177,12 @@ class _Work:
             self._session.display.say("nothing is under way")
             return
         hours = self._api.window_hours
-        within = f", which has {hours} hours" if hours else ""
+        within = f", which has {counted(hours, 'hour')}" if hours else ""
         run = self._session.directory.path
         title, questions = self._session.target.profile.title, sum(part.requests for part in parts)
         self._session.display.say(
-            f"{questions:,} questions are with {title}{within}; to collect: m3ke batch collect {run}"
+            f"{counted(questions, 'question is', 'questions are')} with {title}{within}; "
+            f"to collect: m3ke batch collect {run}"
         )
 
     # -- collect ---------------------------------------------------------------------
@@ -218,7 +222,8 @@ class _Work:
 
     def _going_on(self, parts: list[Part]) -> str:
         questions = sum(part.requests for part in parts)
-        return f"{questions:,} questions are in batches that are under way: collect again later"
+        those = counted(questions, "question is", "questions are")
+        return f"{those} in batches that are under way: collect again later"
 
     async def _look(self, part: Part) -> None:
         """See how far a part is, and take its results where it has ended."""
@@ -256,8 +261,8 @@ class _Work:
             for part in waiting:
                 self._batches.close(part)
             raise IncompleteError(
-                f"{part.requests:,} questions are too many at once ({part.reason}): give fewer by "
-                "--max-requests, and again for the rest"
+                f"{counted(part.requests, 'question is', 'questions are')} too many at once ({part.reason}): "
+                "give fewer by --max-requests, and again for the rest"
             )
         await self._submit(waiting[0])
 
@@ -296,7 +301,7 @@ class _Work:
             trouble = f" ({batch.trouble})" if batch.trouble else ""
             ended = f"{batch.id} is {batch.status}{trouble}"
             session.display.warn(
-                f"{ended}: {missing:,} of {part.requests:,} questions have no reply"
+                f"{ended}: {missing:,} of {counted(part.requests, 'question has', 'questions have')} no reply"
                 + ("" if self._settings.then else "; submit them again, or ask them now by --then live")
             )
         self._adapt(collector)

@@ -15,6 +15,7 @@ from m3ke_async.batch.line import request_line
 from m3ke_async.batch.questions import all_keys, check_answers, count_stored, owed_requests
 from m3ke_async.errors import IncompleteError, UsageError
 from m3ke_async.files import whole_file
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,7 @@ async def write_requests(
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror or error}; choose another file") from None
     session.display.say(
-        f"wrote {count:,} requests to {file}; their results are read by "
+        f"wrote {counted(count, 'request')} to {file}; their results are read by "
         f"m3ke batch read {shlex.quote(str(session.directory.path))} RESULTS"
     )
 

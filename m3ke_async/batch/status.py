@@ -13,6 +13,7 @@ from m3ke_async.progress import Silent, duration
 from m3ke_async.reopen import settings_again
 from m3ke_async.rundir import RunDir
 from m3ke_async.target import find_target
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,19 +33,20 @@ class PartStatus:
     def line(self) -> str:
         """For people."""
         part, batch = self.part, self.batch
-        name = part.batch_id or part.name
+        name, questions = part.batch_id or part.name, counted(part.requests, "question")
         if part.stage is Stage.CLOSED:
             reason = f" ({part.reason})" if part.reason else ""
             return (
-                f"{name}: {part.status or 'not submitted'}{reason}, {part.replies:,} replies and "
-                f"{part.failed:,} failures of {part.requests:,} collected"
+                f"{name}: {part.status or 'not submitted'}{reason}, "
+                f"{counted(part.replies, 'reply', 'replies')} and {counted(part.failed, 'failure')} "
+                f"of {part.requests:,} collected"
             )
         if batch is None:
             reason = f" ({part.reason})" if part.reason else ""
-            return f"{name}: {part.stage}{reason}, {part.requests:,} questions; submit again to go on"
+            return f"{name}: {part.stage}{reason}, {questions}; submit again to go on"
         done = "" if batch.total is None else f", {batch.done or 0:,} of {batch.total:,} done"
         since = duration(max(0.0, time.time() - part.submitted_at))
-        return f"{name}: {batch.status}{done}, {part.requests:,} questions, {since} after they were submitted"
+        return f"{name}: {batch.status}{done}, {questions}, {since} after submission"
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`."""

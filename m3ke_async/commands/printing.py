@@ -56,6 +56,7 @@ def print_json(value: object) -> None:
 def show(result: RunResult, settings: RunSettings, *, as_json: bool) -> int:
     """Print what a run came to; the exit code."""
     from m3ke_async.request import Outcome
+    from m3ke_async.text import counted
 
     if as_json or result.stopped is None or result.scores.usage.replies:
         print_result(result, as_json=as_json)
@@ -64,9 +65,9 @@ def show(result: RunResult, settings: RunSettings, *, as_json: bool) -> int:
     if result.exit_code is ExitCode.INCOMPLETE:
         total = result.scores.total
         left = total.outcomes[Outcome.FAILED] + total.missing
+        owed = counted(left, "question has", "questions have")
         command = "the command without --retry-failed" if settings.retry_failed else "the same command"
-        questions = "question has" if left == 1 else "questions have"
-        fail(f"incomplete: {left:,} {questions} no reply; {command} goes on")
+        fail(f"incomplete: {owed} no reply; {command} goes on")
     return int(result.exit_code)
 
 

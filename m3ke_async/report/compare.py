@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.comparison import Verdict
 from m3ke_async.report.grid import chance, percent, points, print_grid, ranged, say
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,7 +39,7 @@ def render(comparison: Comparison, console: Console) -> None:
         say(
             console,
             f"All {len(comparison.runs)} runs: Fleiss' kappa {_kappa(comparison.fleiss)}"
-            f" over {comparison.fleiss_n:,} questions that all answered",
+            f" over {counted(comparison.fleiss_n, 'question')} that all answered",
         )
     _disputed(console, comparison)
 
@@ -47,14 +48,17 @@ def _sentences(pair: Pair) -> Iterator[str]:
     first, second = f"run {pair.first}", f"run {pair.second}"
     if pair.total is not None:
         yield from _verdict(pair.total, first, second)
-    left = f"; {pair.left_out:,} more are missing or failed in one of them" if pair.left_out else ""
+    more = counted(pair.left_out, "more is", "more are")
+    left = f"; {more} missing or failed in one of them" if pair.left_out else ""
     found = pair.agreement
     if found.n:
         yield (
             f"Runs {pair.first} and {pair.second} choose the same letter in {percent(found.share)}"
-            f" of {found.n:,} questions, 95 % {ranged(found.interval)}; Cohen's kappa {_kappa(found.kappa)}"
+            f" of {counted(found.n, 'question')}, 95 % {ranged(found.interval)}; "
+            f"Cohen's kappa {_kappa(found.kappa)}"
         )
-    yield f"{pair.shared:,} questions have a reply in both, {found.without:,} of them no letter in one{left}"
+    shared = counted(pair.shared, "question has", "questions have")
+    yield f"{shared} a reply in both, {found.without:,} of them no letter in one{left}"
 
 
 def _verdict(total: Paired, first: str, second: str) -> Iterator[str]:
@@ -73,8 +77,8 @@ def _verdict(total: Paired, first: str, second: str) -> Iterator[str]:
     if total.interval is not None:
         yield f"{second.capitalize()} less {first}, 95 % by bootstrap: {_signed(total.interval)} points"
     yield (
-        f"{total.n:,} labelled questions: both right {total.both:,}, only {first} {total.first_only:,},"
-        f" only {second} {total.second_only:,}, neither {total.neither:,}"
+        f"{counted(total.n, 'labelled question')}: both right {total.both:,}, only {first} "
+        f"{total.first_only:,}, only {second} {total.second_only:,}, neither {total.neither:,}"
     )
     if total.least is None:
         yield "So few questions cannot show any difference"

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from m3ke_async.answer import read_answers
-from m3ke_async.text import one_line
+from m3ke_async.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def failed_lines(path: Path) -> Iterator[str]:
         return
     total = kinds.total()
     counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
-    yield f"Failed: {total:,} question{'' if total == 1 else 's'} ({counts})"
+    yield f"Failed: {counted(total, 'question')} ({counts})"
     yield from named
     if total > len(named):
         yield f"  and {total - len(named):,} more in {path}"

@@ -11,7 +11,7 @@ from m3ke_async.files import whole_file
 from m3ke_async.plan import show_messages
 from m3ke_async.report.markdown import published_cells
 from m3ke_async.suite import Cluster, Split
-from m3ke_async.text import escape_surrogates
+from m3ke_async.text import counted, escape_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TIME = (1980, 1, 1, 0, 0, 0)
 _SETTINGS = ("settings", "identity", "versions", "rules", "state")
 _README = """\
-{model} on M3KE, {split} split, {shots}-shot: {asked:,} questions, {answered:,} with one chosen letter.
+{model} on M3KE, {split} split, {shots}-shot: {asked}, {answered:,} with one chosen letter.
 
 row.md          the row in the form of the repository's tables; a dash where no answer key is known
 prompt.txt      the first prompt as it was sent
@@ -64,7 +64,7 @@ def write_leaderboard(
             model=evaluation.model,
             split=scores.split,
             shots=evaluation.settings.shots,
-            asked=scores.total.asked,
+            asked=counted(scores.total.asked, "question"),
             answered=scores.total.answered,
         ).encode(),
         "row.md": "".join(f"{line}\n" for line in leaderboard_row(scores, evaluation.model)).encode(),

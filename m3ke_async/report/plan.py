@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.progress import duration
 from m3ke_async.suite import Split
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,8 @@ def plan_lines(
     """
     yield f"questions          {plan.questions:,} of the {settings.split} split, {settings.shots}-shot"
     yield f"requests           {plan.requests:,}"
-    yield f"not sent           {plan.stored:,} are answered already, {plan.repeated:,} repeat others"
+    stored, repeated = counted(plan.stored, "is", "are"), counted(plan.repeated, "repeats", "repeat")
+    yield f"not sent           {stored} answered already, {repeated} others"
     yield f"prompt tokens      {_span(plan.prompt_tokens)}, estimated from the characters"
     yield f"completion tokens  {_span(plan.completion_tokens)} (--max-tokens {settings.max_tokens})"
     if price is None:
@@ -44,7 +46,7 @@ def plan_lines(
     if batch is not None:
         yield f"batch files        {plan.batch_files:,}"
         saved = "" if batch.discount else "; what a batch saves is not known, and not counted"
-        yield f"time               within {batch.window_hours or 24} hours, or not at all{saved}"
+        yield f"time               within {counted(batch.window_hours or 24, 'hour')}, or not at all{saved}"
     elif seconds is None:
         yield "time               as the server allows; no limit is known (--rpm, --tpm)"
     else:
@@ -53,7 +55,7 @@ def plan_lines(
         yield f"examples           {plan.dropped_shots:,} left out, because they equal the question"
     if plan.fewer_shots:
         reason = "leave-one-out on dev" if settings.split is Split.DEV else "not enough dev rows"
-        yield f"fewer examples     {plan.fewer_shots:,} questions ({reason})"
+        yield f"fewer examples     {counted(plan.fewer_shots, 'question')} ({reason})"
     for name, prompt in plan.prompts.items():
         yield ""
         yield f"--- one prompt of {name} ---"

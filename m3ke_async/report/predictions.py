@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from m3ke_async.errors import DataError
 from m3ke_async.suite import LETTERS
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -56,7 +57,8 @@ def _write_task(folder: Path, task: Task, split: Split, letters: Mapping[int | s
             found += question.id in letters
             file.write(_row(question, letters.get(question.id) or ""))
     if found != len(letters):
-        raise DataError(f"{len(letters) - found} predictions belong to no {split} question of {task.name}")
+        strangers = counted(len(letters) - found, "prediction belongs", "predictions belong")
+        raise DataError(f"{strangers} to no {split} question of {task.name}")
 
 
 def _row(question: Question, letter: str) -> bytes:

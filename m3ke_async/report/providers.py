@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.profile import Hosting, Support
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -145,9 +146,9 @@ def _thinking(thinking: Thinking) -> str:
 def _batch(batch: BatchApi) -> str:
     parts = [
         f"{batch.kind} at {batch.path}" if batch.path else f"{batch.kind}",
-        f"{batch.max_requests:,} requests" if batch.max_requests else "",
-        f"{batch.max_bytes:,} bytes" if batch.max_bytes else "",
-        f"within {batch.window_hours} hours" if batch.window_hours else "",
+        counted(batch.max_requests, "request") if batch.max_requests else "",
+        counted(batch.max_bytes, "byte") if batch.max_bytes else "",
+        f"within {counted(batch.window_hours, 'hour')}" if batch.window_hours else "",
         f"{batch.discount:.0%} off" if batch.discount else "",
         f"as of {batch.on}" if batch.on else "",
     ]

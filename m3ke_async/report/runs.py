@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.listing import State
 from m3ke_async.progress import duration
 from m3ke_async.report.grid import points, print_grid, say
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +23,9 @@ def render(runs: Sequence[ListedRun], console: Console) -> None:
     """Print the runs of a folder; accuracies are those of labelled questions."""
     whole = [run for run in runs if run.state is not State.DAMAGED]
     if whole:
-        title = f"{len(whole):,} run{'' if len(whole) == 1 else 's'}"
-        print_grid(console, title, _HEADINGS, [_row(run) for run in whole], whole_names=True)
+        print_grid(
+            console, counted(len(whole), "run"), _HEADINGS, [_row(run) for run in whole], whole_names=True
+        )
     for run in runs:
         if run.trouble is not None:
             say(console, f"Damaged: {run.trouble}", style="yellow")
@@ -57,7 +59,7 @@ def standing_line(found: Standing, rate: float | None) -> str:
     if found.prompt_tokens or found.completion_tokens:
         parts.append(f"{found.prompt_tokens:,}+{found.completion_tokens:,} tokens")
     if found.retries:
-        parts.append(f"{found.retries:,} retries")
+        parts.append(counted(found.retries, "retry", "retries"))
     if rate and found.state is State.RUNNING and found.done < found.total:
         parts.append(f"{duration((found.total - found.done) / rate)} left")
     if found.stopped:

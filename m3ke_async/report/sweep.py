@@ -13,7 +13,7 @@ from m3ke_async.errors import UsageError
 from m3ke_async.reopen import read_run
 from m3ke_async.report.grid import points, print_grid, ranged
 from m3ke_async.sweep.course import CellState
-from m3ke_async.text import printable
+from m3ke_async.text import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ _QUIET = 30.0
 def sweep_line(courses: Sequence[CellCourse], results: Path) -> str:
     """How far a sweep is, on one line."""
     counts = Counter(course.state for course in courses)
-    parts = [f"{sum(counts[state] for state in _ENDED):,} of {len(courses):,} cells"]
+    parts = [f"{sum(counts[state] for state in _ENDED):,} of {counted(len(courses), 'cell')}"]
     parts += [
         f"{counts[state]:,} {state}" for state in (CellState.RUNNING, CellState.INCOMPLETE) if counts[state]
     ]
@@ -88,8 +88,9 @@ def _picture(courses: Sequence[CellCourse], results: Path) -> Table:
 
 def render(courses: Sequence[CellCourse], results: Path, console: Console) -> None:
     """Print a row a cell; accuracies and their intervals are those of labelled questions."""
-    title = f"{len(courses):,} cell{'' if len(courses) == 1 else 's'}"
-    print_grid(console, title, _HEADINGS, [_row(course, results) for course in courses])
+    print_grid(
+        console, counted(len(courses), "cell"), _HEADINGS, [_row(course, results) for course in courses]
+    )
 
 
 def _row(course: CellCourse, results: Path) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from m3ke_async.report.grid import chance, number, percent, points, print_grid, 
 from m3ke_async.request import Outcome
 from m3ke_async.suite import LETTERS, Cluster, Split
 from m3ke_async.suites.taxonomy import Mean
-from m3ke_async.text import one_line
+from m3ke_async.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -123,8 +123,9 @@ def _lengths(found: Diagnostics | None) -> list[str]:
         if picks.n:
             right = "" if picks.right_share is None else f"; it is right in {percent(picks.right_share)}"
             lines.append(
-                f"The {name} option is chosen in {percent(picks.share)} of {picks.n:,} questions"
-                f" that have one, 95 % {ranged(picks.interval)}{right}"
+                f"The {name} option is chosen in {percent(picks.share)} "
+                f"of {counted(picks.n, 'question that has', 'questions that have')} one, "
+                f"95 % {ranged(picks.interval)}{right}"
             )
     return lines
 
@@ -134,7 +135,8 @@ def _repeated(found: Repeats | None) -> list[str]:
     if found is None or not found.questions:
         return []
     orders = f" in {found.rotations} orders of the options" if found.rotations > 1 else ""
-    same = f"the same option every time in {percent(found.consistency)} of {found.questions:,} questions"
+    asked = counted(found.questions, "question")
+    same = f"the same option every time in {percent(found.consistency)} of {asked}"
     most = f"{percent(found.agreement)} of the asks as most of their question"
     lines = [f"Asked {found.asks} times each{orders}, counted by majority: {same}, {most}"]
     if found.labelled:
@@ -159,8 +161,9 @@ def _accuracy(scores: Scores) -> list[str]:
     worst, best = map(percent, total.bounds)
     questions, tasks = _average(found.over_questions, "question"), _average(found.over_tasks, "task")
     accuracy, answered = percent(total.accuracy), percent(total.accuracy_answered)
+    labelled = counted(total.labelled, "labelled question")
     return [
-        f"Accuracy {accuracy} of {total.labelled:,} labelled questions, 95 % interval {low} to {high}",
+        f"Accuracy {accuracy} of {labelled}, 95 % interval {low} to {high}",
         f"Bounds: {worst} if all unanswered were wrong, {best} if all were right; {answered} of the answered",
         f"Average over questions {questions}, over tasks {tasks}",
         *_own_average(scores),
@@ -196,7 +199,7 @@ def _intervals_over_tasks(scores: Scores) -> list[str]:
 
 def _average(average: Average, unit: str) -> str:
     partial = ", partial" if average.partial else ""
-    return f"{percent(average.value)} ({average.n:,} {unit}{'' if average.n == 1 else 's'}{partial})"
+    return f"{percent(average.value)} ({counted(average.n, unit)}{partial})"
 
 
 def _remarks(scores: Scores, shots: int) -> list[str]:
@@ -222,7 +225,8 @@ def _remarks_on_labels(scores: Scores) -> list[str]:
         unlabelled = f"The {scores.split} split has no public answers"
         return [f"{unlabelled}: predictions were written, no accuracy exists; m3ke score RUN --key FILE"]
     if total.labelled < lines:
-        return [f"{total.labelled:,} of {lines:,} questions have a known answer; accuracies are over these"]
+        known = f"{total.labelled:,} of {counted(lines, 'question has', 'questions have')} a known answer"
+        return [f"{known}; accuracies are over these"]
     return []
 
 
@@ -238,8 +242,8 @@ def _remarks_on_replies(total: GroupScore) -> list[str]:
     truncated = total.outcomes[Outcome.TRUNCATED]
     if truncated > _MANY_TRUNCATED * total.asked:
         remarks.append(
-            f"Warning: {truncated:,} of {total.asked:,} replies ran out of tokens before a choice;"
-            " give a larger --max-tokens"
+            f"Warning: {truncated:,} of {counted(total.asked, 'reply', 'replies')} ran out of tokens before "
+            "a choice; give a larger --max-tokens"
         )
     return remarks
 
@@ -257,7 +261,7 @@ def _remarks_on_servers(found: Diagnostics | None) -> list[str]:
     served = found.served if found is not None else ()
     if len(served) < 2:
         return []
-    named = (f"{_who(one)} ({one.replies:,} replies)" for one in served[:3])
+    named = (f"{_who(one)} ({counted(one.replies, 'reply', 'replies')})" for one in served[:3])
     more = f" and {len(served) - 3} more" if len(served) > 3 else ""
     changed = f"Warning: the served model changed during the run: {', '.join(named)}{more}"
     return [f"{changed}; the scores mix them, --fresh asks all again"]
@@ -278,10 +282,11 @@ def _remarks_on_coverage(scores: Scores) -> list[str]:
     if total.labelled and found.over_clusters_pooled.partial:
         covered, absent = len(found.over_tasks.covered), len(found.over_tasks.absent)
         clusters, of = found.over_clusters_pooled.n, len(scores.taxonomy.clusters)
+        tasks = max(covered + absent, scores.taxonomy.tasks or 0)
         in_clusters = f", {clusters} of {of} clusters" if of else ""
         remarks.append(
-            f"Warning: partial: the averages cover {total.labelled:,} of {total.size:,} questions,"
-            f" {covered} of {max(covered + absent, scores.taxonomy.tasks or 0)} tasks{in_clusters}"
+            f"Warning: partial: the averages cover {total.labelled:,} of {counted(total.size, 'question')},"
+            f" {covered} of {counted(tasks, 'task')}{in_clusters}"
         )
     return remarks
 
@@ -292,8 +297,8 @@ def _remarks_on_dev(scores: Scores, shots: int) -> list[str]:
         half = 50 * (interval[1] - interval[0])
         if half >= _WIDE:
             remarks.append(
-                f"{scores.total.labelled:,} questions tell the accuracy to about {half:.0f} points"
-                " either way: models that lie closer cannot be told apart"
+                f"{counted(scores.total.labelled, 'question tells', 'questions tell')} the accuracy to about "
+                f"{half:.0f} points either way: models that lie closer cannot be told apart"
             )
     if shots and scores.split == Split.DEV:
         remarks.append(

@@ -20,7 +20,7 @@ from m3ke_async.download import is_allowed
 from m3ke_async.errors import UsageError
 from m3ke_async.models import hub_endpoint
 from m3ke_async.places import user_path
-from m3ke_async.text import one_line
+from m3ke_async.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -163,7 +163,7 @@ def _check_folder(folder: Path) -> None:
         shards = {str(shard) for shard in _table(folder / _INDEX).get("weight_map", {}).values()}
         if missing := sorted(shards - names):
             raise UsageError(
-                f"{folder} lacks {len(missing)} of {len(shards)} weight files, such as "
+                f"{folder} lacks {len(missing)} of {counted(len(shards), 'weight file')}, such as "
                 f"{one_line(missing[0])}: download the rest"
             )
     weights = _weights({file.name: file.stat().st_size for file in folder.iterdir() if file.is_file()})

@@ -13,6 +13,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from m3ke_async.serving.checkpoint import Checkpoint, Facts, Shape
@@ -151,7 +152,7 @@ def _devices(model: Checkpoint, machine: Machine, length: int) -> tuple[int, str
         prompt = _prompt_cache(facts.shape, length, used)
         if weights / used + prompts * prompt <= room:
             side_by_side = (
-                f" and {int((room - weights / used) // prompt):,} longest prompts" if prompt else ""
+                f" and {counted(int((room - weights / used) // prompt), 'longest prompt')}" if prompt else ""
             )
             return used, (
                 f"devices: {used} of {count}; {_gb(weights / used)} of weights{side_by_side} fit into "
@@ -161,9 +162,9 @@ def _devices(model: Checkpoint, machine: Machine, length: int) -> tuple[int, str
     cache = most * _prompt_cache(facts.shape, length, most)
     raise UsageError(
         f"{model.name} does not fit: {_gb(weights)} of weights and {_gb(cache)} of KV cache for one "
-        f"prompt need more than {most} x {_gb(room)}, nine tenths of what is free ({count} devices, "
-        f"{heads or 'unknown'} attention heads); take a smaller or a quantised model, or give your own "
-        "layout after --, such as -- --tensor-parallel-size N"
+        f"prompt need more than {most} x {_gb(room)}, nine tenths of what is free "
+        f"({counted(count, 'device')}, {heads or 'unknown'} attention heads); take a smaller or a "
+        "quantised model, or give your own layout after --, such as -- --tensor-parallel-size N"
     )
 
 

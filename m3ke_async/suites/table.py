@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from m3ke_async.errors import DataError
 from m3ke_async.rows import TEXTS, Question, RowError, check_id, decoded, json_object, letter_of, shown
 from m3ke_async.suites.taxonomy import SuiteName
-from m3ke_async.text import normalised, one_line
+from m3ke_async.text import counted, normalised, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,7 +86,7 @@ class Columns:
             RowError: it is not right.
         """
         if len(row) != self.width:
-            raise RowError(f"has {_count(len(row))}, not {self.width}; {_QUOTES}")
+            raise RowError(f"has {counted(len(row), 'column')}, not {self.width}; {_QUOTES}")
         text, a, b, c, d = (row[place] for place in self.texts)
         answer = _answer("" if self.answer is None else row[self.answer], known=self.known)
         return Question(number if self.id is None else _id(row[self.id]), text, (a, b, c, d), answer)
@@ -180,7 +180,3 @@ def _id(text: str) -> int | str:
 def _is_known(member: Member, layout: Layout) -> bool:
     """Whether every question of the file has an answer."""
     return member.split not in layout.hidden
-
-
-def _count(columns: int) -> str:
-    return "1 column" if columns == 1 else f"{columns} columns"

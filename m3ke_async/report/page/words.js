@@ -1,4 +1,4 @@
-// Every word that the page says, in English and in Chinese; {0} is the first value.
+// Every word that the page says, in English and in Chinese; {0} is the first value, {0|one|many} the form that fits it.
 const WORDS = {
   accuracy: ["Accuracy", "准确率"],
   noAccuracy: ["No accuracy", "没有准确率"],
@@ -8,7 +8,7 @@ const WORDS = {
   ],
   nothing: ["No question has an answer yet.", "还没有任何题目有回答。"],
   interval: ["95 % interval", "95 % 区间"],
-  wilson: ["Wilson, over {0} labelled questions", "Wilson 区间，{0} 道有答案的题"],
+  wilson: ["Wilson, over {0} labelled {0|question|questions}", "Wilson 区间，{0} 道有答案的题"],
   noLabelsHere: [
     "None of these questions has a known right letter; m3ke score RUN --key FILE scores them.",
     "这些题目都没有已知的正确答案；可用 m3ke score RUN --key FILE 评分。",
@@ -37,7 +37,7 @@ const WORDS = {
     "未完成：{0} 道失败（按错计），{1} 道缺失（不计）。再次运行同一命令即可继续。",
   ],
   partial: [
-    "Partial: the averages cover {0} of {1} questions and must not be compared with a published Average.",
+    "Partial: the averages cover {0} of {1} {1|question|questions} and must not be compared with a published Average.",
     "部分结果：平均分只覆盖 {1} 道题中的 {0} 道，不可与已发表的平均分比较。",
   ],
   published: ["Beside the published {0}-shot results", "与已发表的 {0}-shot 结果对照"],
@@ -69,11 +69,11 @@ const WORDS = {
     "与各占四分之一相比：卡方 {0}，自由度 3，p {1}。",
   ],
   longest: [
-    "The longest option is chosen in {0} of {1} questions that have one, 95 % {2}.",
+    "The longest option is chosen in {0} of {1} {1|question that has|questions that have} one, 95 % {2}.",
     "在 {1} 道有唯一最长选项的题中，该选项被选 {0}，95 % 区间 {2}。",
   ],
   shortest: [
-    "The shortest option is chosen in {0} of {1} questions that have one, 95 % {2}.",
+    "The shortest option is chosen in {0} of {1} {1|question that has|questions that have} one, 95 % {2}.",
     "在 {1} 道有唯一最短选项的题中，该选项被选 {0}，95 % 区间 {2}。",
   ],
   rightShare: ["It is right in {0}.", "其正确率为 {0}。"],
@@ -84,7 +84,7 @@ const WORDS = {
   ],
   askedAgain: ["Asked {0} times each; scores count the majority.", "每题提问 {0} 次；得分按多数计。"],
   consistency: [
-    "The same option every time in {0} of {1} questions; {2} of the asks as most of their question.",
+    "The same option every time in {0} of {1} {1|question|questions}; {2} of the asks as most of their question.",
     "{1} 道题中 {0} 每次选择相同；{2} 的提问与其题目的多数一致。",
   ],
   circular: [
@@ -103,7 +103,7 @@ const WORDS = {
     "The served model changed during the run, and the scores mix: {0}",
     "运行期间服务端的模型发生了变化，得分混合了：{0}",
   ],
-  servedOne: ["{0} ({1} replies)", "{0}（{1} 条回复）"],
+  servedOne: ["{0} ({1} {1|reply|replies})", "{0}（{1} 条回复）"],
   outcomes: ["Outcomes", "结果类型"],
   questionsShare: ["questions, %", "题目，%"],
   ledger: ["Requests, tokens, price", "请求、词元与费用"],
@@ -127,8 +127,8 @@ const WORDS = {
   settings: ["Settings and versions", "设置与版本"],
   questions: ["Questions", "题目"],
   loading: ["Reading {0} of {1}…", "正在读取 {0} / {1}…"],
-  shown: ["{0} of {1} questions", "{1} 道题中的 {0} 道"],
-  shownAsks: ["{0} of {1} asks", "{1} 次提问中的 {0} 次"],
+  shown: ["{0} of {1} {1|question|questions}", "{1} 道题中的 {0} 道"],
+  shownAsks: ["{0} of {1} {1|ask|asks}", "{1} 次提问中的 {0} 次"],
   unreadable: ["The questions cannot be read by this browser: {0}", "此浏览器无法读取题目：{0}"],
   anyTask: ["All tasks", "全部任务"],
   anyOutcome: ["All outcomes", "全部结果类型"],
@@ -155,7 +155,7 @@ const WORDS = {
   failure: ["Why there is no reply", "没有回复的原因"],
   emptyReply: ["The reply is empty.", "回复为空。"],
   shortened: [
-    "{0} characters more are in answers.jsonl; so many long replies do not fit into one page.",
+    "{0} {0|character more is|characters more are} in answers.jsonl; so many long replies do not fit into one page.",
     "另有 {0} 个字符，见 answers.jsonl；长回复太多，一页放不下。",
   ],
   showAll: ["show all {0} characters", "显示全部 {0} 个字符"],
@@ -180,11 +180,11 @@ const WORDS = {
   betterOne: ["better", "较优"],
   same: ["same, %", "相同，%"],
   noLetter: ["no letter", "无选项"],
-  leftOut: ["{0} more questions are missing or failed in one of them.", "另有 {0} 道题在其中一方缺失或失败。"],
-  agree: ["The same letter in {0} of {1} questions; Cohen's kappa {2}.", "{1} 道题中 {0} 选择相同；Cohen κ {2}。"],
+  leftOut: ["{0} more {0|question is|questions are} missing or failed in one of them.", "另有 {0} 道题在其中一方缺失或失败。"],
+  agree: ["The same letter in {0} of {1} {1|question|questions}; Cohen's kappa {2}.", "{1} 道题中 {0} 选择相同；Cohen κ {2}。"],
   agreementByTask: ["Agreement by task", "各任务的一致性"],
   allRuns: ["All runs", "全部运行"],
-  fleiss: ["Fleiss' kappa {0} over {1} questions that all answered.", "全部作答的 {1} 道题上的 Fleiss κ 为 {0}。"],
+  fleiss: ["Fleiss' kappa {0} over {1} {1|question|questions} that all answered.", "全部作答的 {1} 道题上的 Fleiss κ 为 {0}。"],
   disputed: ["Disputed questions", "有分歧的题目"],
   disputedShown: ["{0} of {1}; m3ke compare --json has all.", "共 {1} 道，列出 {0} 道；m3ke compare --json 给出全部。"],
   rightOne: ["right", "正确"],
@@ -206,7 +206,8 @@ const WORDS = {
 let language = navigator.language.startsWith("zh") ? 1 : 0;
 
 function say(name, ...values) {
-  return WORDS[name][language].replace(/\{(\d)\}/g, (_, place) => values[place]);
+  return WORDS[name][language].replace(/\{(\d)(?:\|(.*?)\|(.*?))?\}/g, (_, place, one, many) =>
+    one === undefined ? values[place] : values[place] === "1" ? one : many);
 }
 
 // A cluster, level or outcome; other suites have names that are not translated.
