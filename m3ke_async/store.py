@@ -13,6 +13,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from m3ke_async.claims import Claims
@@ -22,7 +23,7 @@ from m3ke_async.scrub import scrub_all
 from m3ke_async.store_file import StoreError, StoreFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from m3ke_async.reply_row import Row
@@ -218,21 +219,27 @@ def _whole_row(row: Row) -> Row:
     return row
 
 
-def _put_all(database: sqlite3.Connection, kept: Sequence[Kept]) -> None:
+def _put_all(database: sqlite3.Connection, kept: Iterable[Kept]) -> None:
     database.execute("BEGIN IMMEDIATE")
     try:
-        for one in kept:
-            if len(one.row) != _REPLY_COLUMNS:
-                database.execute(_FAIL, one.row)
-                continue
-            if one.replace:
-                database.execute(_KEEP_OLD, one.row[:2])
-                database.execute("DELETE FROM replies WHERE key = ?", one.row[:1])
-            database.execute(PUT, one.row)
+        for (columns, replace), alike in groupby(kept, _kind):
+            rows = [one.row for one in alike]
+            if replace:
+                for row in rows:
+                    database.execute(_KEEP_OLD, row[:2])
+                    database.execute("DELETE FROM replies WHERE key = ?", row[:1])
+                    database.execute(PUT, row)
+            else:
+                database.executemany(PUT if columns == _REPLY_COLUMNS else _FAIL, rows)
         database.execute("COMMIT")
     except sqlite3.Error:
         database.rollback()
         raise
+
+
+def _kind(one: Kept) -> tuple[int, bool]:
+    """How many columns a row has, and whether it replaces another."""
+    return len(one.row), one.replace
 
 
 def _put(database: sqlite3.Connection, row: Row, *, replace: bool) -> None:
