@@ -17,15 +17,21 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A binary file to write; it takes the place of `path` when the block ends without an error."""
+def whole_file(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+    """A binary file to write; it takes the place of `path` when the block ends without an error.
+
+    Args:
+        path: of the file.
+        durable: whether to wait until it is on the disk, so that a power cut does not take it.
+    """
     # not tempfile's, whose files nobody else may read, whatever the user lets others read
     temporary = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -257,6 +258,7 @@ def _price(table: TomlTable, sources: dict[str, str]) -> Price:
     return price
 
 
+@cache  # a file of this package, which does not change; every cell of a sweep reads it
 def _general_rules(path: Path) -> tuple[Rule, ...]:
     top = read_toml(path)
     rules = _rules(top, top.words("sources"))

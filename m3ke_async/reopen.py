@@ -140,15 +140,23 @@ def read_run(run: str | Path, results: str | Path = "results") -> RunResult:
         UsageError: there is no such run, or its files are damaged or of another version.
     """
     directory = find_run(str(run), str(results))
-    record = read_record(directory)
+    record, scores = read_record(directory), read_scores(directory)
+    price = price_of(_settings(directory, record), _profile(record), record["model"])
+    return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)
+
+
+def read_scores(directory: RunDir) -> Scores:
+    """The content of scores.json.
+
+    Raises:
+        UsageError: it is not there, damaged or of another version.
+    """
     try:
-        scores = Scores.from_json(orjson.loads(directory.scores.read_bytes()), file=directory.scores)
+        return Scores.from_json(orjson.loads(directory.scores.read_bytes()), file=directory.scores)
     except (FileNotFoundError, orjson.JSONDecodeError):
         raise DataError(
             "is not there or damaged; write it with: m3ke score RUN", file=directory.scores
         ) from None
-    price = price_of(_settings(directory, record), _profile(record), record["model"])
-    return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)
 
 
 def rescore(

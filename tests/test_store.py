@@ -20,7 +20,7 @@ from m3ke_async.database import SCHEMA_VERSION
 from m3ke_async.errors import UsageError
 from m3ke_async.reply_row import dump_reply, load_reply
 from m3ke_async.request import ChatRequest, Reply, Usage
-from m3ke_async.store import Failure, ReplyStore, StoreError
+from m3ke_async.store import Failure, Kept, ReplyStore, StoreError
 from tests.command import ROOT
 
 if TYPE_CHECKING:
@@ -147,6 +147,28 @@ def test_the_last_failure_counts(path: Path) -> None:
 
 
 # What goes wrong with the file
+
+
+def test_another_store_that_follows_ends_with_the_same(path: Path, tmp_path: Path) -> None:
+    kept: list[Kept] = []
+
+    class Follower:
+        def add(self, one: Kept) -> None:
+            kept.append(one)
+
+    with ReplyStore(path) as store, ReplyStore(tmp_path / "other.sqlite") as other:
+        store.follower = Follower()
+        store.put(request(1), Reply("A"))
+        store.put_failure(request(2), Failure("timeout", "late"))
+        store.put(request(2), Reply("B"))
+        store.put(request(1), Reply("C"), replace=True)
+        store.put(request(1), Reply("D"))
+        store.put_failure(request(3), Failure("reset", "gone"))
+        store.put(request(1), Reply("E"), replace=True)
+        other.put_all(kept)
+    for table in ("replies", "superseded", "failures"):
+        assert rows(other.path, table) == rows(path, table)
+    assert superseded(other.path) == ["A", "C"]
 
 
 def full(store: ReplyStore) -> None:

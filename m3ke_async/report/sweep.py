@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
-from m3ke_async.reopen import read_run
+from m3ke_async.reopen import read_scores
 from m3ke_async.report.grid import points, print_grid, ranged
+from m3ke_async.rundir import RunDir
 from m3ke_async.sweep.course import CellState
 from m3ke_async.text import counted, printable
 
@@ -99,7 +100,7 @@ def _row(course: CellCourse, results: Path) -> tuple[str, ...]:
     n = accuracy = interval = "-"
     if course.run is not None and course.state not in (CellState.WAITING, CellState.RUNNING):
         try:
-            total = read_run(course.run, results).scores.total
+            total = read_scores(RunDir(results / course.run)).total
         except UsageError:
             pass
         else:

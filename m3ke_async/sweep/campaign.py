@@ -85,8 +85,9 @@ def write_page(
         warn: is told of cells without answers.
     """
     from m3ke_async.compare import compare_runs
-    from m3ke_async.reopen import read_run
+    from m3ke_async.reopen import read_scores
     from m3ke_async.report.compare_html import write_comparison
+    from m3ke_async.rundir import RunDir
 
     runs: list[str] = []
     scores: list[Scores] = []
@@ -94,7 +95,7 @@ def write_page(
         if course.run is None or len(runs) == MOST_COMPARED:
             continue
         try:
-            found = read_run(course.run, results).scores
+            found = read_scores(RunDir(results / course.run))
         except UsageError as error:
             warn(str(error))
             continue

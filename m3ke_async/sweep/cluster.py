@@ -62,7 +62,7 @@ def run_cells(
         beside = {"num_cpus": 0, "scheduling_strategy": here, "max_restarts": -1, "max_task_retries": -1}
         keeper = ray.remote(Keeper).options(**beside).remote(results)
         shares = ray.remote(Shares).options(**beside).remote(time.monotonic)
-        task = ray.remote(_evaluate)
+        task = ray.remote(evaluate)
         waiting = {
             task.options(
                 num_cpus=cell.cpus, num_gpus=cell.gpus, max_retries=_RETRIES, name=cell.label
@@ -149,7 +149,7 @@ def _note(course: CellCourse, result: CellResult) -> None:
     course.trouble = result.trouble
 
 
-def _evaluate(number: int, settings: RunSettings, keeper: Any, shares: Any) -> CellResult:
+def evaluate(number: int, settings: RunSettings, keeper: Any, shares: Any) -> CellResult:
     """A cell, in a process of Ray's."""
     from m3ke_async.loop import run_loop
 

@@ -112,7 +112,8 @@ class Keeper:
         for name, content in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(path) as file:
+            # The disk is not waited for 71 times: predictions can be written again from the store.
+            with whole_file(path, durable=path.parent == folder) as file:
                 file.write(content)
         self._write(run, record)
         self.leave(run)

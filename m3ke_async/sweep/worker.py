@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 #: Keys that are looked up together.
-_LOOKED_UP = 1_000
+LOOKED_UP = 1_000
 #: Seconds between two leases, and between two tries to get a first one.
 _RENEW, _WAIT = 1.0, 0.2
 #: How much less a cell wants of a limit after a second in which none of its requests waited.
@@ -109,7 +109,7 @@ async def evaluate_cell(number: int, settings: RunSettings, desk: Desk) -> CellR
                 directory.prepare()
                 directory.run_json.write_bytes(begun.record)
             result = await run(here, suite=suite, asking=_Asking(desk, name))
-            desk.finish(name, _files(directory), directory.run_json.read_bytes())
+            desk.finish(name, result_files(directory), directory.run_json.read_bytes())
     except M3keError as error:
         if name is not None:
             desk.leave(name)
@@ -118,7 +118,7 @@ async def evaluate_cell(number: int, settings: RunSettings, desk: Desk) -> CellR
     return CellResult(name, result.stopped is None and not result.scores.total.incomplete, trouble)
 
 
-def _files(directory: RunDir) -> dict[str, bytes]:
+def result_files(directory: RunDir) -> dict[str, bytes]:
     """The result files of a run, by path below its folder."""
     names = [*directory.hashes(), "server.log"]
     return {name: (directory.path / name).read_bytes() for name in names if (directory.path / name).is_file()}
@@ -135,7 +135,7 @@ class _Asking:
         self, session: Session, store: ReplyStore, *, price: Price | None, signals: bool
     ) -> None:
         asked = _keys(session.evaluation)
-        while keys := list(islice(asked, _LOOKED_UP)):
+        while keys := list(islice(asked, LOOKED_UP)):
             store.put_all(Kept(row) for row in self.desk.known(keys))
         sent: bytes | None = None
 
