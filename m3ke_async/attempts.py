@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from m3ke_async.engine import EngineSettings
     from m3ke_async.pace import Reservation
     from m3ke_async.profile import Profile
-    from m3ke_async.request import ChatRequest
     from m3ke_async.retry import RetryPolicy
     from m3ke_async.store import ReplyStore
     from m3ke_async.tally import Tally
@@ -71,6 +70,7 @@ class _Attempt:
 
     Attributes:
         address: where it went; the endpoint may have moved since.
+        task: the worker that sends it.
         overdue: whether its worker's place was given away, and only a late reply is waited for.
         wasted: tokens that an overdue one counts as having cost for nothing.
     """
@@ -79,6 +79,7 @@ class _Attempt:
     endpoint: Endpoint
     address: Address
     reservation: Reservation
+    task: asyncio.Task[None]
     sent: float
     overdue: bool = False
     wasted: int = 0
@@ -149,10 +150,10 @@ class Attempts:
         if job.late is not None:
             job.late.cancel()
             job.late = None
-        attempt = _Attempt(job, endpoint, endpoint.address, reservation, self._loop.time())
+        attempt = _Attempt(job, endpoint, endpoint.address, reservation, task, self._loop.time())
         job.attempts += 1
         job.first_sent = job.first_sent or attempt.sent
-        response, error = await self._send(attempt, task)
+        response, error = await self._send(attempt)
         found: Reply | None = None
         if response is not None and response.is_success:
             found = self._settings.protocol.parse(response.body, self._profile)
@@ -170,14 +171,12 @@ class Attempts:
             await self._settle(attempt, response, error)
         return job
 
-    async def _send(
-        self, attempt: _Attempt, task: asyncio.Task[None]
-    ) -> tuple[Response | None, Exception | None]:
+    async def _send(self, attempt: _Attempt) -> tuple[Response | None, Exception | None]:
         """Send a request; what came back, or what was raised instead."""
         job, endpoint = attempt.job, attempt.endpoint
         self._tally.ledger.requests += 1
         self._tally.in_flight += 1
-        deadline = self._loop.call_later(self._settings.timeout, self._on_deadline, attempt, task)
+        deadline = self._loop.call_later(self._settings.timeout, self._on_deadline, attempt)
         try:
             return await endpoint.transport.ask(job.ask.request.body, fresh=job.attempts > 1), None
         except Exception as error:  # whatever it is, `decide` says what follows
@@ -190,13 +189,13 @@ class Attempts:
             deadline.cancel()
             self._tally.in_flight -= 1
 
-    def _on_deadline(self, attempt: _Attempt, task: asyncio.Task[None]) -> None:
+    def _on_deadline(self, attempt: _Attempt) -> None:
         """Give an overdue worker's place away; it goes on waiting for a late reply.
 
         The question waits as long again before it is sent a second time: what the server
         has begun to compute is likely to come, and to be billed.
         """
-        job, endpoint = attempt.job, attempt.endpoint
+        job, endpoint, task = attempt.job, attempt.endpoint, attempt.task
         attempt.overdue = True
         job.late = task
         self._course.give_place(task, job, endpoint)
@@ -256,10 +255,10 @@ class Attempts:
 
     async def _keep(self, attempt: _Attempt, reply: Reply) -> None:
         """Store a reply, then count it."""
-        job, request = attempt.job, attempt.job.ask.request
+        job = attempt.job
         latency = self._loop.time() - attempt.sent
         reply = replace(reply, latency=latency, attempts=job.attempts, received_at=time.time())
-        if not await self._store_reply(request, reply):
+        if not await self._put(attempt, reply):
             self._give_up(job, None)
             return
         attempt.reservation.settle(reply.usage)
@@ -273,26 +272,24 @@ class Attempts:
             self._on_reply(job.ask, reply)
         self._count_blank(blank=not reply.text.strip() and not reply.filtered)
 
-    async def _store_reply(self, request: ChatRequest, reply: Reply) -> bool:
+    async def _put(self, attempt: _Attempt, reply: Reply) -> bool:
         """Write a reply, and try again for a while where the disk does not take it."""
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a coroutine that runs has a task
         for left in reversed(range(_STORE_TRIES)):
             try:
-                self._store.put(request, reply, replace=self._settings.replace)
+                self._store.put(attempt.job.ask.request, reply, replace=self._settings.replace)
                 break
             except StoreError as error:
-                self._keeping.add(task)
+                self._keeping.add(attempt.task)
                 self._course.stop(IncompleteError(f"{error}; make room, then run the command again"))
                 if error.kept:
                     break
                 if not left:
                     self._warn_once(f"{error}; replies are lost, since no other place takes them either")
-                    self._keeping.discard(task)
+                    self._keeping.discard(attempt.task)
                     return False
                 self._warn_once(f"{error}; replies wait in memory, and writing them is tried again")
                 await asyncio.sleep(_STORE_PAUSE)
-        self._keeping.discard(task)
+        self._keeping.discard(attempt.task)
         return True
 
     def _warn_once(self, line: str) -> None:

@@ -21,6 +21,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 from m3ke_async.limits import LAG, Charge, RequestPace, Room, TokenEstimate, TokenPace
+from m3ke_async.rate_headers import NOTHING
 
 if TYPE_CHECKING:
     from m3ke_async.request import Usage
@@ -397,6 +398,8 @@ class Pace:
             limits: from the headers of a reply, also of a refusal.
             reservation: that of the request it answers; it tells what was sent since.
         """
+        if limits is NOTHING:
+            return
         requests, tokens = self._limits
         if self._adopts_requests and limits.requests_per_minute:
             requests = limits.requests_per_minute
