@@ -85,7 +85,7 @@ class Pattern:
 
     def fill(self, values: dict[str, str]) -> str:
         """The text with every place filled."""
-        return "".join(literal + (values[name] if name else "") for literal, name in self._parts)
+        return "".join([literal + (values[name] if name else "") for literal, name in self._parts])
 
 
 _QUESTION_PLACES = frozenset({"question", "A", "B", "C", "D"})

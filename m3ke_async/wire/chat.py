@@ -70,19 +70,23 @@ def _reply(
     *,
     refusal: bool,
 ) -> Reply:
-    reasoning = (
-        *(_text(message.get(field)) for field in profile.reasoning_fields),
-        _thoughts(message.get("content")),
-    )
     return Reply(
         text=text,
-        reasoning=next(filter(None, reasoning), None),
+        reasoning=_reasoning(profile, message),
         finish_reason=finish,
         refusal=refusal,
         usage=usage_in(answer, profile.usage),
         model=string(answer.get("model")),
         fingerprint=string(answer.get("system_fingerprint")),
     )
+
+
+def _reasoning(profile: Profile, message: dict[str, Any]) -> str | None:
+    """Thoughts in a field of their own, or in parts of the content."""
+    for field in profile.reasoning_fields:
+        if found := _text(message.get(field)):
+            return found
+    return _thoughts(message.get("content")) or None
 
 
 def _thoughts(content: Any) -> str:

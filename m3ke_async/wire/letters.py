@@ -39,6 +39,8 @@ def letters_in(logprobs: Any) -> tuple[float, ...] | None:
     Returns:
         None where no alternatives to the tokens are given.
     """
+    if logprobs is None:
+        return None
     positions = [(token, top) for token, top in _positions(logprobs) if len(top) > 1]
     if not positions:
         return None
