@@ -47,13 +47,13 @@ class Bench:
 
     def __init__(self, folder: Path, server: BatchServer) -> None:
         self.suite = write_suite(folder / "suite", tasks=2, rows=3)
-        self.results, self.server, self.notes = folder / "results", server, Notes()
+        self.results, self.url, self.notes = folder / "results", server.url, Notes()
 
     async def run(self, steps: Steps = Steps.ALL, *, provider: str = "openai", **options: Any) -> RunResult:
         from functools import partial
 
         given = settings(
-            self.suite, self.server.url, self.results, model=f"{provider}/m", batch=True, name="r", **options
+            self.suite, self.url, self.results, model=f"{provider}/m", batch=True, name="r", **options
         )
         asking: partial[Any] = partial(ask_in_batches, steps=steps)
         key = {"OPENAI_API_KEY": KEY, "TOGETHER_API_KEY": KEY, "AZURE_OPENAI_API_KEY": KEY}
@@ -509,6 +509,46 @@ async def test_a_batch_that_is_gone_is_forgotten_by_cancel_alone(bench: Bench, s
     await bench.run(Steps.CANCEL)
     assert not bench.batches.open
     assert letters(await bench.run()) == RIGHT
+
+
+@pytest.mark.parametrize("given", ["", "/v1/v1"])
+async def test_the_neighbouring_address_is_called_where_nothing_is(
+    bench: Bench, server: BatchServer, given: str
+) -> None:
+    bench.url, server.stages = server.url.removesuffix("/v1") + given, ["completed"]
+    await bench.run(Steps.SUBMIT)
+    assert f"no batches are at {bench.url}, so {server.url} is called" in bench.said
+    assert letters(await bench.run(Steps.COLLECT)) == RIGHT
+    assert server.bills.total() == 6
+    assert (await bench.run()).ledger.requests == 6  # the given address is the run's
+
+
+async def test_a_batch_that_is_gone_does_not_lead_to_the_neighbouring_address(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from m3ke_async.batch import asking, client
+
+    real = client.batch_api
+    monkeypatch.setattr(asking, "batch_api", lambda target: replace(real(target), max_requests=3))
+    await bench.run(Steps.SUBMIT)
+    _, second = bench.batches.open
+    server.faults["retrieve"] = [Fault(404)]
+    await bench.run(Steps.CANCEL)
+    assert "and it is forgotten here" in bench.said
+    assert [part.batch_id for part in bench.batches.open] == [second.batch_id]
+    assert "is called" not in bench.said
+
+
+async def test_where_nothing_is_at_either_address_the_given_one_is_named(
+    bench: Bench, server: BatchServer
+) -> None:
+    bench.url = server.url.replace("/v1", "/nowhere")
+    result = await bench.run()
+    assert isinstance(result.stopped, StoppedError)
+    assert "uploading a file" in str(result.stopped)
+    assert "is called" not in bench.said
 
 
 async def test_results_that_are_gone_leave_their_questions_owed(bench: Bench, server: BatchServer) -> None:

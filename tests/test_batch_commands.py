@@ -236,7 +236,7 @@ async def test_large_files_go_up_and_come_down_in_pieces(tmp_path: Path) -> None
         large.truncate(size)
     async with (
         listening,
-        BatchClient(_target(url), parse_address(url), make_settings("openai/m", {})) as client,
+        BatchClient(_target(url), parse_address(url), make_settings("openai/m", {}), warn=print) as client,
     ):
         assert await _peak(client.upload(file, begun=False)) < 12 * _MIB
         assert received > size

@@ -118,7 +118,7 @@ class _Work:
         self._address = batch_address(target, session.evaluation.address)
         self._api = batch_api(target)
         self._said: dict[str, object] = {}
-        self.client = BatchClient(target, self._address, self._settings)
+        self.client = BatchClient(target, self._address, self._settings, warn=session.display.warn)
 
     # -- submit ----------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit, urlunsplit
 
 from m3ke_async.attempts import MAX_WAIT
 from m3ke_async.batch.remote import RemoteBatch, RemoteFile, page_of
+from m3ke_async.endpoint import NOTHING_THERE
 from m3ke_async.error_body import load_json
 from m3ke_async.errors import IncompleteError, M3keError, StoppedError, UsageError
 from m3ke_async.faults import Action, decide
@@ -91,12 +92,15 @@ class BatchClient:
         target: who is asked.
         address: where.
         settings: certificates, tries.
+        warn: is told where the neighbouring address is called instead.
 
     Raises:
         UsageError: certificates or a proxy cannot be used.
     """
 
-    def __init__(self, target: Target, address: Address, settings: RunSettings) -> None:
+    def __init__(
+        self, target: Target, address: Address, settings: RunSettings, *, warn: Callable[[str], None]
+    ) -> None:
         # Half a second and more of import, for batches alone.
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
@@ -105,11 +109,8 @@ class BatchClient:
             max_attempts=settings.max_attempts,
             rng=random.Random(),  # noqa: S311 - spreads requests, guards nothing
         )
-        parts = urlsplit(address.ask)
-        path = parts.path.removesuffix(target.protocol.route_at(target.profile))
-        if self._api.until is not None:
-            path = path.partition(self._api.until)[0]
-        self._base = urlunsplit(parts._replace(path=path, query="", fragment=""))
+        self._given = self._address = address
+        self._is_settled, self._warn = False, warn
         try:
             self._http = DefaultAsyncHttpxClient(
                 proxy=proxy_for(address),
@@ -123,14 +124,41 @@ class BatchClient:
             raise UsageError(f"the proxy cannot be used for batches: {error}; name an HTTP proxy") from None
         self._sdk = AsyncOpenAI(
             api_key=_NO_KEY,
-            base_url=self._base,
-            default_query=dict(parse_qsl(parts.query)),
+            base_url=self._base(address),
+            default_query=dict(parse_qsl(urlsplit(address.ask).query)),
             http_client=self._http,
             max_retries=0,
             timeout=_TIMEOUT,
         )
         # What the environment says of OpenAI's accounts is no business of other providers.
         self._sdk.organization = self._sdk.project = None
+
+    def _base(self, address: Address) -> str:
+        """Where files and batches are, at an address where questions are asked."""
+        parts = urlsplit(address.ask)
+        path = parts.path.removesuffix(self._target.protocol.route_at(self._target.profile))
+        if self._api.until is not None:
+            path = path.partition(self._api.until)[0]
+        return urlunsplit(parts._replace(path=path, query="", fragment=""))
+
+    def _moves(self) -> bool:
+        """Call the neighbouring address where nothing is at the one that was called; once, and back again.
+
+        A batch that is not known looks like an address where nothing is: only what a call finds there
+        makes the neighbour the right one.
+        """
+        if self._is_settled:
+            return False
+        other = self._address.other
+        self._address, self._is_settled = other or self._given, other is None
+        self._sdk.base_url = self._base(self._address)
+        return other is not None
+
+    def _settle(self) -> None:
+        """What was called is the right address."""
+        if not self._is_settled and self._address is not self._given:
+            self._warn(f"no batches are at {self._given.public}, so {self._address.public} is called")
+        self._is_settled = True
 
     async def _sign(self, request: Any) -> None:
         """Send the key in the provider's own header, and to nobody else."""
@@ -306,26 +334,35 @@ class BatchClient:
         """
         loop = asyncio.get_running_loop()
         attempts, since = 0, loop.time()
+        there: tuple[Decision, int | None] | None = None  # what the given address said
         while True:
             attempts += 1
             try:
-                return await send()
+                found = await send()
             except M3keError:
                 raise
             except Exception as error:  # whatever it is, `decide` says what follows
                 decision = self._decide(error)
-                gone = getattr(getattr(error, "response", None), "status_code", None) == 404
+                status = getattr(getattr(error, "response", None), "status_code", None)
+            else:
+                self._settle()
+                return found
+            if status in NOTHING_THERE:
+                if self._moves():
+                    there = decision, status
+                    continue
+                decision, status = there or (decision, status)
             message = scrub_all(f"{what}: {decision.message}", self._target.secrets)
             if decision.action is not Action.RETRY:
-                raise (GoneError if gone else StoppedError)(message)
+                raise (GoneError if status == 404 else StoppedError)(message)
             wait = self._retry.wait(
                 attempts=attempts, step=attempts, since=since, now=loop.time(), asked=decision.wait
             )
             if wait is None or wait > MAX_WAIT:
                 raise AwayError(f"{message}; run the same command again later")
             await asyncio.sleep(wait)
-            if before_again is not None and (found := await before_again()) is not None:
-                return found
+            if before_again is not None and (earlier := await before_again()) is not None:
+                return earlier
 
     def _decide(self, error: Exception) -> Decision:
         """What an error of the SDK means, by the rules for questions."""

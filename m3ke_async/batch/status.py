@@ -74,9 +74,10 @@ async def batch_status(run: RunDir, environ: Mapping[str, str] = os.environ) -> 
     found = parts_on_disk(run.path)
     if not any(one.part.stage is Stage.SUBMITTED for one in found):
         return found
-    settings = settings_again(run, {"batch": True})
-    target = find_target(settings, Silent(), environ)
-    async with BatchClient(target, batch_address(target, found[-1].part.address), settings) as client:
+    settings, display = settings_again(run, {"batch": True}), Silent()
+    target = find_target(settings, display, environ)
+    address = batch_address(target, found[-1].part.address)
+    async with BatchClient(target, address, settings, warn=display.warn) as client:
         return [
             replace(one, batch=await client.retrieve(one.part.batch_id or ""))
             if one.part.stage is Stage.SUBMITTED
