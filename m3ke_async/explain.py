@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.errors import UsageError
@@ -9,7 +10,7 @@ from m3ke_async.extraction.table import RULES
 from m3ke_async.plan import show_messages
 from m3ke_async.results import choose, make_answer
 from m3ke_async.store import Failure
-from m3ke_async.text import one_line, printable
+from m3ke_async.text import counted, one_line, printable
 from m3ke_async.wire.letters import letter_shares
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Marks around the choice in the reply; they do not occur in ordinary text.
 _LEFT, _RIGHT = "⟦", "⟧"
+#: Ids that are named where another was given.
+_NEAR = 3
 
 
 def explain(evaluation: Evaluation, find: Find, task_name: str, question_id: str) -> list[str]:
@@ -57,10 +60,18 @@ def _items(evaluation: Evaluation, task_name: str, question_id: str) -> list[Ite
     if others:
         names = "; ".join(other.name for other in (task, *others))
         raise UsageError(f"{one_line(task_name)!r} is more than one task: {names}")
-    items = [item for item in evaluation.items(task) if str(item.question.id) == question_id]
-    if not items:
-        raise UsageError(f"the run asks no question with id {one_line(question_id)!r} in {task.name}")
-    return items
+    by_id: dict[str, list[Item]] = {}
+    for item in evaluation.items(task):
+        by_id.setdefault(str(item.question.id), []).append(item)
+    if not by_id:
+        raise UsageError(f"the run asks no question of {task.name}; m3ke report RUN lists those that it asks")
+    if question_id not in by_id:
+        near = get_close_matches(question_id, by_id, n=_NEAR) or list(by_id)[:_NEAR]
+        raise UsageError(
+            f"the run asks no question with id {one_line(question_id)!r} in {task.name}: it asks "
+            f"{counted(len(by_id), 'question')} there, such as {one_line(', '.join(near))}"
+        )
+    return by_id[question_id]
 
 
 def _which_ask(item: Item) -> list[str]:

@@ -79,18 +79,21 @@ def fetch_suite(
 def _from_network(
     target: Path, downloads: Path, mirror: str | None, progress: Progress, say: Callable[[str], None]
 ) -> None:
-    problems = []
+    problems: list[str] = []
     for get in _getters(mirror):
         try:
             found = get(downloads, progress)
             try:
-                return _install(found, target)
+                _install(found, target)
             except DataError:  # what came is not M3KE: the next call must not go on with it
                 shutil.rmtree(downloads, ignore_errors=True)
                 raise
         except (DownloadError, DataError) as error:
-            say(str(error))
             problems.append(str(error))
+            continue
+        for problem in problems:
+            say(problem)
+        return
     raise UsageError(
         f"M3KE cannot be had: {'; '.join(problems)}; download M3KE.zip elsewhere and give it with --from"
     )

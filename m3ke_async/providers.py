@@ -30,12 +30,8 @@ def profile_folders() -> tuple[Path, ...]:
 
 
 def profile_names() -> tuple[str, ...]:
-    """Names of all providers, sorted.
-
-    Raises:
-        DataError: two files give one name to different providers.
-    """
-    return tuple(sorted(_only(paths).stem for paths in find_profiles().values()))
+    """Names of all providers, sorted; a file need not be right for its name to be here."""
+    return tuple(sorted(paths[0].stem for paths in find_profiles().values()))
 
 
 def load_profile(name: str) -> Profile:

@@ -25,6 +25,7 @@ from m3ke_async.store import StoreError
 from m3ke_async.suite import load_suite
 from m3ke_async.tally import Ledger
 from m3ke_async.target import price_of
+from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -174,13 +175,18 @@ def rescore(
         data: as of `reopen`.
         policy: as of `reopen`.
         key: path of an answer key.
-        warn: is told of trouble with the store.
+        warn: is told how much the key covers, and of trouble with the store.
 
     Raises:
         UsageError: as of `reopen`, or a process is at work on the run.
     """
     evaluation = reopen(directory, data, policy)
-    letters = load_key(key, evaluation.suite, evaluation.settings.split) if key is not None else None
+    letters = None
+    if key is not None:
+        split = evaluation.settings.split
+        letters = load_key(key, evaluation.suite, split)
+        size = counted(evaluation.suite.size(split), f"{split} question")
+        warn(f"{key} answers {len(letters):,} of {size} in the run's tasks")
     with directory.claim(), stored_replies(directory, warn, keep=True) as find:
         record = read_record(directory)
         scores = write_results(evaluation, find, directory, key=letters)
@@ -225,8 +231,11 @@ def changed_choices(
         warn: is told of trouble with the store, and of damaged lines.
     """
     evaluation = reopen(directory, data, policy)
-    before = {_place(answer): answer for answer in read_answers(directory.answers, warn)}
-    with stored_replies(directory, warn) as find:
+    damaged: list[str] = []
+    before = {_place(answer): answer for answer in read_answers(directory.answers, damaged.append)}
+    for line in damaged:
+        warn(line)
+    with stored_replies(directory, warn, told=bool(damaged)) as find:
         for after in make_answers(evaluation, find):
             earlier = before.get(_place(after))
             if earlier is None or (earlier.choice, earlier.outcome) != (after.choice, after.outcome):
@@ -243,19 +252,22 @@ def _shown(answer: Answer) -> str:
 
 
 @contextmanager
-def stored_replies(directory: RunDir, warn: Callable[[str], None], *, keep: bool = False) -> Iterator[Find]:
+def stored_replies(
+    directory: RunDir, warn: Callable[[str], None], *, keep: bool = False, told: bool = False
+) -> Iterator[Find]:
     """Where the replies of a run are found, whatever has become of its store.
 
     Args:
         directory: of the run.
         warn: is told of trouble with the store, and with answers.jsonl where that is needed.
         keep: as of `in_store_or_answers`.
+        told: as of `in_store_or_answers`.
     """
     with ExitStack() as stack:
         store: ReplyStore | None = None
         if directory.store.exists():
             try:
-                store = stack.enter_context(open_store(directory, warn))
+                store = stack.enter_context(open_store(directory, warn, only_read=True))
             except (StoreError, UsageError) as error:
                 warn(f"{error}; the replies in {directory.answers} are used")
-        yield in_store_or_answers(store, directory, warn, keep=keep)
+        yield in_store_or_answers(store, directory, warn, keep=keep, told=told)

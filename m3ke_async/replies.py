@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 Find: TypeAlias = Callable[[bytes], "Reply | Failure | None"]
 
 
-def open_store(run: RunDir, warn: Callable[[str], None]) -> ReplyStore:
+def open_store(run: RunDir, warn: Callable[[str], None], *, only_read: bool = False) -> ReplyStore:
     """The store beside a run, with the other places that its replies may be in.
 
     Args:
         run: which writes.
         warn: is told of trouble with the store.
+        only_read: whether nothing will be put, so that no place for that is made.
     """
     return ReplyStore(
         run.store,
-        spares=run.spare_stores,
+        spares=tuple(spare for spare in run.spare_stores if spare.exists() or not only_read),
         run=run.path.name,
         warn=warn,
         copies=lambda: answers_of_runs(run.path.parent),
@@ -61,7 +62,12 @@ def in_store(store: ReplyStore) -> Find:
 
 
 def in_store_or_answers(
-    store: ReplyStore | None, run: RunDir, warn: Callable[[str], None], *, keep: bool = False
+    store: ReplyStore | None,
+    run: RunDir,
+    warn: Callable[[str], None],
+    *,
+    keep: bool = False,
+    told: bool = False,
 ) -> Find:
     """Look in the store, and for what it does not have in a run's answers.jsonl.
 
@@ -72,6 +78,7 @@ def in_store_or_answers(
         run: whose answers.jsonl is read whole into memory where it is needed.
         warn: told of trouble with the store, of damaged lines and of a file that has changed.
         keep: whether such a file is to be kept aside, since it is about to be written anew.
+        told: whether such lines and such a file were told of already.
     """
     known: dict[str, Reply | Failure] | None = None
 
@@ -87,7 +94,7 @@ def in_store_or_answers(
         if isinstance(stored, Reply):
             return stored
         if known is None:
-            known = _own_replies(run, warn, keep=keep)
+            known = _own_replies(run, (lambda line: None) if told else warn, keep=keep)
         return known.get(key.hex()) or stored
 
     return find

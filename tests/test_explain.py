@@ -97,7 +97,19 @@ def test_the_task_and_the_id_must_be_the_runs(tmp_path: Path) -> None:
     assert f"near it: {TASK}" in ran.error
     ran = explain(run, TASK, "7")
     assert ran.code == ExitCode.USAGE
-    assert f"asks no question with id '7' in {TASK}" in ran.error
+    assert f"asks no question with id '7' in {TASK}: it asks 1 question there, such as 0" in ran.error
+
+
+def test_ids_that_are_like_the_wrong_one_are_named(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "suite", 1, 13)
+    with in_thread() as server:
+        m3ke(
+            *("run", "custom/m", "--base-url", server.url, "--data", suite, "--quiet"),
+            *("--results", tmp_path / "results", "--name", "run"),
+        )
+    ran = explain(tmp_path / "results" / "run", TASK, "112")
+    assert ran.code == ExitCode.USAGE
+    assert "it asks 13 questions there, such as 12, 11" in ran.error
 
 
 def test_a_run_without_its_store_is_explained_from_its_answers(tmp_path: Path) -> None:

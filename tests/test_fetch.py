@@ -233,12 +233,14 @@ def test_a_copy_that_differs_is_named_and_not_installed(
     get(target, mirror=f"{server.url}/copy.zip")
 
 
-def test_all_sources_are_named_when_none_works(server: FileServer, target: Path) -> None:
+def test_all_sources_are_named_once_when_none_works(server: FileServer, target: Path) -> None:
+    said: list[str] = []
     with pytest.raises(UsageError) as caught:
-        get(target)
+        get(target, said=said)
     message = str(caught.value)
-    assert GITHUB_PATH in message
-    assert HUB_LIST in message
+    assert said == []
+    assert message.count(GITHUB_PATH) == 1
+    assert message.count(HUB_LIST) == 1
     assert "--from" in message
     assert "\n" not in message
 

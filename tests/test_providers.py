@@ -173,11 +173,7 @@ def test_two_providers_of_one_name_are_refused_and_both_files_named(
 ) -> None:
     for folder in ("work", "config"):
         (tmp_path / folder / "providers" / f"{name}.toml").write_text(MINE + f"# of {folder}\n", "utf-8")
-    for find in (
-        lambda: load_profile(name),
-        lambda: parse_model(f"{name}/m"),
-        profile_names,
-    ):
+    for find in (lambda: load_profile(name), lambda: parse_model(f"{name}/m")):
         with pytest.raises(DataError, match=rf"{name}\.toml: there is another provider of this name, .*"):
             find()
     assert load_profile("vllm").name == "vllm"  # others are not concerned

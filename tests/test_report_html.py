@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -236,6 +237,19 @@ def test_the_page_speaks_the_language_of_the_browser_and_can_be_switched(
         assert page.locator("h2").last.inner_text() == "题目"
         assert shown(page) == "8 道题中的 8 道"
         assert chinese.complaints == []
+
+
+def test_the_ledger_has_what_the_provider_charged(browser: Browser, run: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(run, tmp_path / "results" / "run")
+    record = json.loads((copy / "run.json").read_bytes())
+    record["ledger"] |= {"charged": 0.0125, "charges": 1, "batch_prompt_tokens": 1_000, "resent": 3}
+    (copy / "run.json").write_text(json.dumps(record), "utf-8")
+    assert m3ke("report", copy).code == 0
+    with open_report(browser, copy / "report.html") as opened:
+        text = opened.page.locator("section", has_text="Requests, tokens, price").last.inner_text()
+        assert "Charged, as the provider says\t0.0125 USD in 1 reply" in text
+        assert "Tokens by batches\t1,000" in text
+        assert "Kept connections that had ended\t3" in text
 
 
 def test_a_word_has_a_translation_wherever_it_has_an_english_form(page: Page) -> None:

@@ -86,6 +86,22 @@ def test_the_table_has_room_for_every_name() -> None:
     assert all(row[column - 1] == " " and row[column] != " " for row in rows)
 
 
+def test_one_wrong_file_does_not_hide_the_other_providers(work: Path) -> None:
+    whole = m3ke("providers")
+    assert whole.code == 0
+    (work / "providers" / "mine.toml").write_text('title = "Mine"\nhosting = "hosted"\nkee = {}\n', "utf-8")
+    (work / "providers" / "openai.toml").write_text('title = "Mine"\nhosting = "hosted"\n', "utf-8")
+    ran = m3ke("providers")
+    assert ran.code == ExitCode.USAGE
+    assert [line for line in whole.out.split("\n") if not line.startswith("openai ")] == ran.out.split("\n")
+    wrong, twice = ran.err.splitlines()
+    assert "mine.toml, field 'kee': is no field here" in wrong
+    assert "openai.toml: there is another provider of this name" in twice
+    listed = m3ke("providers", "--json")
+    assert (listed.code, listed.err) == (ExitCode.USAGE, ran.err)
+    assert len(listed.json) == len(ran.out.splitlines()) - 3
+
+
 def test_a_wrong_file_of_ones_own_is_one_line(work: Path) -> None:
     (work / "providers" / "mine.toml").write_text('title = "Mine"\nhosting = "hosted"\nkee = {}\n', "utf-8")
     ran = m3ke("providers", "mine")

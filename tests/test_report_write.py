@@ -198,6 +198,20 @@ def test_answers_that_are_not_those_of_the_scores_are_told(tmp_path: Path) -> No
     assert "answers.jsonl is not what scores.json counts; write both again with: m3ke score RUN" in ran.err
 
 
+@pytest.mark.parametrize("form", ["html", "csv"])
+@pytest.mark.parametrize("with_store", [True, False])
+def test_half_a_line_of_the_answers_is_told_once(tmp_path: Path, form: str, *, with_store: bool) -> None:
+    run = write_run(tmp_path)
+    answers = run / "answers.jsonl"
+    answers.write_bytes(answers.read_bytes()[:-40])
+    if not with_store:
+        (run.parent / "replies.sqlite").unlink()
+    ran = m3ke("report", run, "--format", form)
+    assert ran.code == 0
+    assert ran.err.count("m3ke: ") == 1
+    assert "answers.jsonl is not what scores.json counts" in ran.err
+
+
 def test_where_a_report_is_is_told_as_json(run: Path) -> None:
     ran = m3ke("report", run, "--format", "md", "--json")
     assert ran.json == {"path": str(run / "report.md")}

@@ -72,7 +72,7 @@ def ask(server: Server, suite: Path, results: Path, *options: str) -> Path:
 
 def rescored(run: Path, *options: str | Path) -> Any:
     ran = m3ke("score", run, "--json", *options)
-    assert ran.err == ""
+    assert ran.err.count("\n") == ("--key" in options)  # how much it covers
     assert ran.code in {ExitCode.COMPLETE, ExitCode.INCOMPLETE}
     return ran.json["scores"]
 
@@ -365,6 +365,13 @@ def test_a_key_for_a_part_scores_that_part(test_run: Path, tmp_path: Path) -> No
     key.write_text(f"task,id,answer\n{task_name(1)},0,{right('Q1-0')}\n{task_name(1)},1,\n")
     total = rescored(test_run, "--key", key)["total"]
     assert (total["correct"], total["labelled"], total["asked"]) == (1, 1, 12)
+
+
+def test_how_much_a_key_covers_is_told(test_run: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key.csv"
+    key.write_text(f"task,id,answer\n{task_name(1)},0,{right('Q1-0')}\n{task_name(1)},1,\n")
+    ran = m3ke("score", test_run, "--key", key)
+    assert ran.error == f"{key} answers 1 of 12 test questions in the run's tasks"
 
 
 @pytest.mark.parametrize(

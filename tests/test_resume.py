@@ -40,6 +40,7 @@ from tests.asking import (
     start,
     unmeasured,
 )
+from tests.command import m3ke
 from tests.questions import marks, task_name, write_suite
 from tests.server import (
     HANG,
@@ -555,6 +556,21 @@ async def test_a_read_only_store_is_read_and_new_replies_come_home_later(
     check_complete(await ask(suite, server.url, results, name="mine"), ALL)
     check_complete(await ask(suite, server.url, results, name="other"), ALL)  # from the shared store
     assert set(server.counts.values()) == {1}
+
+
+def stores_in(folder: Path) -> list[Path]:
+    return [*folder.rglob(f"*{STORE_NAME}")]
+
+
+async def test_what_only_reads_makes_no_spare_store(server: Server, suite: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    await ask(suite, server.url, results, name="mine")
+    make_read_only(results / STORE_NAME)
+    for command in (("explain", results / "mine", task_name(0), "0"), ("score", results / "mine")):
+        ran = m3ke(*command)
+        assert (ran.code, ran.err) == (0, "")
+    assert m3ke("report", results / "mine", "--format", "html").err == ""
+    assert stores_in(tmp_path) == [results / STORE_NAME]
 
 
 async def test_a_full_disk_loses_nothing_that_was_answered(

@@ -5,22 +5,38 @@ from __future__ import annotations
 import click
 
 from m3ke_async.commands.options import CONTEXT
-from m3ke_async.commands.printing import print_json, print_lines
+from m3ke_async.commands.printing import fail, print_json, print_lines
+from m3ke_async.errors import DataError, ExitCode
 
 
 @click.command(context_settings=CONTEXT)
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def providers(name: str | None, *, as_json: bool) -> None:
+def providers(name: str | None, *, as_json: bool) -> int:
     """What is known of the providers, or of one."""
     from m3ke_async.providers import load_profile, profile_names
     from m3ke_async.report.providers import profile_json, profile_lines, table_lines
 
-    profiles = [load_profile(one) for one in ([name] if name else profile_names())]
+    if name is not None:
+        profile = load_profile(name)
+        if as_json:
+            print_json([profile_json(profile)])
+        else:
+            print_lines(profile_lines(profile))
+        return ExitCode.COMPLETE
+    profiles, wrong = [], []
+    for one in profile_names():
+        try:
+            profiles.append(load_profile(one))
+        except DataError as error:
+            wrong.append(str(error))
     if as_json:
         print_json([profile_json(profile) for profile in profiles])
-        return
-    print_lines(profile_lines(profiles[0]) if name else table_lines(profiles))
+    else:
+        print_lines(table_lines(profiles))
+    for line in wrong:
+        fail(line)
+    return ExitCode.USAGE if wrong else ExitCode.COMPLETE
 
 
 @click.command(context_settings=CONTEXT)

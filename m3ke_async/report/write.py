@@ -78,7 +78,7 @@ def write_report(
         form: of the report.
         path: of the file; None is one in the run's folder, with the name by which its readers find it.
         data: where the suite lies now; None where it lay then. Formats that show questions need it.
-        warn: is told of damaged lines and of trouble with the store.
+        warn: is told of answers that are not those of the scores, and of trouble with the store.
 
     Raises:
         UsageError: the run, or the suite where the report shows questions, is not what it was; or a library
@@ -90,13 +90,17 @@ def write_report(
         warn(f"{directory.answers} is not what scores.json counts; write both again with: m3ke score RUN")
     if form in (Format.HTML, Format.INSPECT):
         evaluation = reopen(directory, data)
-        with stored_replies(directory, warn) as find:
-            answers = read_answers(directory.answers, warn)
+        with stored_replies(directory, warn, told=True) as find:
+            answers = read_answers(directory.answers, _is_told)
             asked = asked_questions(evaluation, answers, find, directory.answers)
             _write_asked(path, form, asked, result, record)
         return path
-    _write_numbers(path, form, result, record, warn)
+    _write_numbers(path, form, result, record)
     return path
+
+
+def _is_told(line: str) -> None:
+    """A damaged line: the file is not as it was written then, and that is said."""
 
 
 def _name(form: Format, record: Mapping[str, Any]) -> str:
@@ -125,9 +129,7 @@ def _write_asked(
     )
 
 
-def _write_numbers(
-    path: Path, form: Format, result: RunResult, record: Mapping[str, Any], warn: Callable[[str], None]
-) -> None:
+def _write_numbers(path: Path, form: Format, result: RunResult, record: Mapping[str, Any]) -> None:
     """The formats that need nothing but the run's files."""
     scores, settings = result.scores, record["settings"]
     if form is Format.MARKDOWN:
@@ -143,7 +145,7 @@ def _write_numbers(
         write_lm_eval_results(path, result, record)
     else:
         write = write_csv if form is Format.CSV else write_parquet
-        write(path, RunDir(result.path).answers, scores, warn)
+        write(path, RunDir(result.path).answers, scores, _is_told)
 
 
 def write_for_leaderboard(

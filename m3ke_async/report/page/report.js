@@ -119,10 +119,12 @@ function outcomeTable(groups, present) {
 
 function ledger() {
   const { ledger } = run;
+  const batched = ledger.batch_prompt_tokens + ledger.batch_completion_tokens;
   const rows = [
     [say("requests"), count(ledger.requests)],
     [say("replies"), count(ledger.replies)],
     ...Object.entries(ledger.retries).map(([kind, number]) => [say("retry", kind), count(number)]),
+    ...(ledger.resent ? [[say("resent"), count(ledger.resent)]] : []),
     [say("waited"), ledger.seconds_waited.toFixed(1)],
     [say("seconds"), ledger.seconds.toFixed(1)],
     [say("latency"), scores.usage.latency_mean === null ? say("unknown") : scores.usage.latency_mean.toFixed(2)],
@@ -131,6 +133,8 @@ function ledger() {
     [say("completionTokens"), count(ledger.completion_tokens)],
     [say("wastedTokens"), count(ledger.wasted_tokens)],
     [say("unreported"), count(ledger.unreported)],
+    ...(batched ? [[say("batched"), count(batched)]] : []),
+    ...(ledger.charges ? [[say("charged"), say("chargedIn", ledger.charged.toFixed(4), count(ledger.charges))]] : []),
     [say("cost"), summary.cost ?? say("unknown")],
   ];
   return facts(rows);
