@@ -12,6 +12,8 @@ import pytest
 from m3ke_async.batch.asking import Steps, ask_in_batches
 from m3ke_async.batch.state import Batches, Stage
 from m3ke_async.errors import ExitCode, IncompleteError, StoppedError, UsageError
+from m3ke_async.profile import BatchKind
+from m3ke_async.providers import load_profile, profile_names
 from m3ke_async.request import Outcome
 from m3ke_async.run import RunResult, run
 from m3ke_async.rundir import RunDir
@@ -56,8 +58,8 @@ class Bench:
             self.suite, self.url, self.results, model=f"{provider}/m", batch=True, name="r", **options
         )
         asking: partial[Any] = partial(ask_in_batches, steps=steps)
-        key = {"OPENAI_API_KEY": KEY, "TOGETHER_API_KEY": KEY, "AZURE_OPENAI_API_KEY": KEY}
-        return await run(given, display=self.notes, environ=key, asking=asking)
+        keys = dict.fromkeys(load_profile(provider).key_env, KEY)
+        return await run(given, display=self.notes, environ=keys, asking=asking)
 
     @property
     def batches(self) -> Batches:
@@ -96,7 +98,6 @@ async def test_the_lines_are_the_live_requests_to_the_byte(bench: Bench, server:
     await bench.run()
     (content,) = (content for name, content in server.files.values() if name.endswith(".jsonl"))
     from m3ke_async.evaluation import make_evaluation
-    from m3ke_async.providers import load_profile
     from m3ke_async.suite import load_suite
 
     given = settings(bench.suite, server.url, bench.results, model="openai/m")
@@ -584,7 +585,58 @@ async def test_bounds_hold_before_anything_is_sent(bench: Bench, server: BatchSe
     assert set(server.bills.values()) == {1}
 
 
+# -- other machines -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lost", ["nothing", "create"])
+async def test_another_machine_with_the_same_results_folder_goes_on(
+    bench: Bench, server: BatchServer, tmp_path: Path, lost: str
+) -> None:
+    server.faults[lost] = [Fault(0, after=True)]
+    await bench.run(Steps.SUBMIT, max_attempts=1)
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    bench.results = bench.results.rename(there / "results")
+    bench.suite = bench.suite.rename(there / "suite")
+    assert letters(await bench.run()) == RIGHT
+    assert set(server.bills.values()) == {1}
+    assert server.calls["upload"] == server.calls["create"] == 1
+
+
 # -- other providers ----------------------------------------------------------------------
+
+FILES = [
+    name
+    for name in profile_names()
+    if (batch := load_profile(name).batch) is not None and batch.kind is BatchKind.FILES
+]
+
+
+def test_the_providers_that_copy_openais_batches_are_known() -> None:
+    assert {"openai", "azure-openai", "dashscope", "zhipu", "siliconflow", "together"} <= {*FILES}
+
+
+@pytest.mark.parametrize("provider", FILES)
+async def test_every_provider_is_asked_by_its_own_file(
+    bench: Bench, server: BatchServer, provider: str
+) -> None:
+    batch = load_profile(provider).batch
+    assert batch is not None
+    if batch.until is not None:  # files and batches lie beside the deployment
+        bench.url = f"{server.url}{batch.until}m?api-version=2026-01-01"
+    server.stages = ["in_progress", "expired"]
+    server.results = lambda lines: (
+        all_right(lines)[0][:3],
+        [refused(lines[0]["custom_id"], 429, "slow down"), not_asked(lines[1]["custom_id"])],
+    )
+    result = await bench.run(provider=provider)
+    assert (result.scores.usage.replies, result.exit_code) == (3, ExitCode.INCOMPLETE)
+    server.stages, server.results = ["completed"], all_right
+    assert letters(await bench.run(provider=provider)) == RIGHT
+    assert [asked["endpoint"] for asked in server.batches.values()] == [
+        batch.url or "/v1/chat/completions"
+    ] * 2
+    assert sorted(server.bills.values()) == [1, 1, 1, 2, 2, 2]
 
 
 async def test_together_has_statuses_in_capitals_a_job_and_a_route_of_its_own(
