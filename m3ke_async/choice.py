@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.errors import UsageError
 from m3ke_async.extraction.asked import Asked
 from m3ke_async.extraction.mentions import LETTERS
-from m3ke_async.extraction.normalise import invisible, same_alphabet, without_markup
+from m3ke_async.extraction.normalise import invisible, is_plain, same_alphabet, without_markup
 from m3ke_async.extraction.original import without
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.plain import plain
@@ -25,6 +25,8 @@ from m3ke_async.request import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from m3ke_async.extraction.original import Cuts
 
 __all__ = ["POLICIES", "RULES_VERSION", "Choice", "extract_choice"]
 
@@ -99,20 +101,16 @@ def read_in_full(
     reasoning: str | None,
 ) -> Choice:
     """The option that the reply chooses, by all the rules; see `extract_choice`."""
-    hidden, unfinished = thoughts(reply)
-    said, cuts = without(reply, hidden, mark="\n")
-    if unfinished or ((hidden or reasoning) and not said.strip()):
+    found = _legible(reply, reasoning)
+    if found is None:
         return Choice(None, Outcome.TRUNCATED)
-    middle = [(_HEAD, len(said) - _TAIL)] if len(said) > _HEAD + _TAIL else []
-    read, skipped = without(said, middle, mark="\n")
-    seen, unseen = without(read, invisible(read))
-    text = without_markup(same_alphabet(seen))
+    text, ways = found
     complete = finish_reason != "length" and not text[-16:].rstrip(" \n,，").lower().endswith(_BROKEN_OFF)
     pick = default_reader().read(text, Asked(question, options), complete=complete)
     if len(pick.letters) == 1 and pick.letters in (options or LETTERS):
         start, last = pick.start, pick.end - 1
-        for taken in (unseen, skipped, cuts):
-            start, last = taken.origin(start), taken.origin(last)
+        for way in ways:
+            start, last = way.origin(start), way.origin(last)
         return Choice(pick.letters, Outcome.ANSWERED, pick.rule, (start, last + 1))
     if finish_reason == "length":
         return Choice(None, Outcome.TRUNCATED)
@@ -121,6 +119,20 @@ def read_in_full(
     if _REFUSAL.search(text):
         return Choice(None, Outcome.REFUSED)
     return Choice(None, Outcome.UNPARSED)
+
+
+def _legible(reply: str, reasoning: str | None) -> tuple[str, list[Cuts]] | None:
+    """What the reply says beside its thoughts, in one alphabet, and the ways back; None if it only thinks."""
+    if len(reply) <= _HEAD + _TAIL and is_plain(reply):
+        return None if reasoning and not reply.strip() else (reply, [])
+    hidden, unfinished = thoughts(reply)
+    said, cuts = without(reply, hidden, mark="\n")
+    if unfinished or ((hidden or reasoning) and not said.strip()):
+        return None
+    middle = [(_HEAD, len(said) - _TAIL)] if len(said) > _HEAD + _TAIL else []
+    read, skipped = without(said, middle, mark="\n")
+    seen, unseen = without(read, invisible(read))
+    return without_markup(same_alphabet(seen)), [way for way in (unseen, skipped, cuts) if way.places]
 
 
 def _by_indicator(reply: str, policy: str) -> Choice:

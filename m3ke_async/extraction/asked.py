@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.lazy import lazy
-from m3ke_async.extraction.normalise import same_alphabet, without_markup
+from m3ke_async.extraction.normalise import legible, same_alphabet
 from m3ke_async.extraction.patterns import Pattern
-from m3ke_async.extraction.polarity import Asks, asks, denied_kind, denied_verb, denies
+from m3ke_async.extraction.polarity import NOT, RIGHT, Asks, asks, denied_kind, denied_verb, denies
 from m3ke_async.extraction.relevance import Stem
-from m3ke_async.extraction.rules import Says
+from m3ke_async.extraction.rules import FAILS, HOLDS, REJECT, TRUE, Says
 from m3ke_async.extraction.texts import OptionTexts
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Asked:
         """The text of one option, empty where it is not known."""
         text = self._plain.get(letter)
         if text is None:
-            text = without_markup(same_alphabet(str(self._options.get(letter, "")))).strip()
+            text = legible(str(self._options.get(letter, ""))).strip()
             self._plain[letter] = text
         return text
 
@@ -97,16 +97,16 @@ class Asked:
     @lazy
     def denied(self) -> str:
         """The words that a question for what is not of a kind denies, empty for other questions."""
-        return denied_verb(self.question) if self.asks is Asks.NOT else ""
+        return denied_verb(self.question) if self.asks is NOT else ""
 
     @lazy
     def denied_kind(self) -> str:
         """The kind of which such a question's answer is not, empty where none is named."""
-        return denied_kind(self.question) if self.asks is Asks.NOT else ""
+        return denied_kind(self.question) if self.asks is NOT else ""
 
     def repeats_denial(self, said: str) -> bool:
         """Whether this is the denial that a question for what is not of a kind ends on, before its answer."""
-        return self.asks is Asks.NOT and self.stem.text.endswith(said.strip())
+        return self.asks is NOT and self.stem.text.endswith(said.strip())
 
     def says_before(self, said: str) -> bool:
         """Whether the last word before a number is one of the question's, as in 输出12, or its very last."""
@@ -116,14 +116,14 @@ class Asked:
 
     def lacks_denial(self, said: str) -> bool:
         """Whether this repeats such a question without its denial, so that what follows is of the kind."""
-        if self.asks is not Asks.NOT or not self.denied_kind:
+        if self.asks is not NOT or not self.denied_kind:
             return False
         return self.denied_kind in said and not denies(said)
 
     def fits(self, says: Says) -> bool | None:
         """Whether an option of which this is said answers the question; None where it may or may not."""
-        if says is Says.REJECT:
+        if says is REJECT:
             return False
-        if self.asks is Asks.NOT:
-            return {Says.FAILS: True, Says.HOLDS: False}.get(says)
-        return (says in (Says.TRUE, Says.HOLDS)) == (self.asks is Asks.RIGHT)
+        if self.asks is NOT:
+            return {FAILS: True, HOLDS: False}.get(says)
+        return (says in (TRUE, HOLDS)) == (self.asks is RIGHT)

@@ -9,8 +9,28 @@ from m3ke_async.extraction.echoes import RULE, echoes, is_of_question
 from m3ke_async.extraction.events import Event
 from m3ke_async.extraction.noise import LETTERS
 from m3ke_async.extraction.patterns import Pattern, Words
-from m3ke_async.extraction.polarity import Asks, without_flawless
-from m3ke_async.extraction.rules import MENTION, Cued, Hit, Place, Rule, Says, placed
+from m3ke_async.extraction.polarity import NOT, RIGHT, WRONG, without_flawless
+from m3ke_async.extraction.rules import (
+    ALSO,
+    ANSWER,
+    BUT,
+    CROSS,
+    FALSE,
+    HOLDS,
+    LIKELY,
+    MENTION,
+    ONLY,
+    REJECT,
+    TICK,
+    TRUE,
+    UNSURE,
+    Cued,
+    Hit,
+    Place,
+    Rule,
+    Says,
+    placed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,9 +87,9 @@ _SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappea
 _NEVER, _NEGATED, _LINE_END = (Pattern(pattern) for pattern in ("(?!)", r"[不非没未]|not\b|n't", "\n"))
 _LATIN = Pattern(r"[a-z][a-z']")
 #: What settles a mention, even after a word on whether it holds.
-_FIRM = (Says.ANSWER, Says.LIKELY, Says.REJECT)
+_FIRM = (ANSWER, LIKELY, REJECT)
 #: What a mark beside a mention says; it stands above the words between the two.
-_MARKS = (Says.TICK, Says.CROSS)
+_MARKS = (TICK, CROSS)
 #: The characters on which cues before a mention end; most mentions have none of them before them.
 _CUE_ENDS = frozenset(
     '案能定项择号母问是为：:=应该当选就只终最显然即乃便仍还填的故无疑】])）〕」』>》“"#,，-答解果论正取了出也以行个述法描'
@@ -77,11 +97,11 @@ _CUE_ENDS = frozenset(
 )
 #: What must not stand between a mention and what is said of it.
 _SPOILS = dict.fromkeys(Says, _NEVER) | {
-    Says.ANSWER: _NEGATED,
-    Says.LIKELY: _NEGATED,
-    Says.REJECT: _NEGATED,
-    Says.TICK: _LINE_END,
-    Says.CROSS: _LINE_END,
+    ANSWER: _NEGATED,
+    LIKELY: _NEGATED,
+    REJECT: _NEGATED,
+    TICK: _LINE_END,
+    CROSS: _LINE_END,
 }
 _ALL = Pattern(r"都|均|全|\ball\b|every")
 _ALL_OTHERS = Pattern(r"[以之]?外?[，,]?\s?其[他余它](?:选项|各项|三[项个])?[都均皆全](?:是|属于)")
@@ -142,7 +162,7 @@ class Grammar:
     ) -> list[Event]:
         """What is stated and, of the other mentions, whether what they say is called right; in order."""
         marked = any(mark in shape.text for mark in self._cues_of_marks)
-        denies = asked.asks is Asks.NOT and RULE in self.names
+        denies = asked.asks is NOT and RULE in self.names
         echoed = echoes(shape, mentions, stated, asked) if denies else {}
         events = (
             stated.get(index)
@@ -166,35 +186,35 @@ class Grammar:
             return None
         said = form[max(0, found.start) : at]
         says = found.rule.says
-        if says is Says.REJECT and asked.repeats_denial(said):
-            says = Says.LIKELY
-        if says in (Says.ANSWER, Says.LIKELY, Says.ALSO, Says.ONLY, Says.BUT):
+        if says is REJECT and asked.repeats_denial(said):
+            says = LIKELY
+        if says in (ANSWER, LIKELY, ALSO, ONLY, BUT):
             tells = listed and ("\n" in said or _goes_on(shape, index))
-            if tells or (says is Says.LIKELY and len(mention.letters) == len(LETTERS)):
+            if tells or (says is LIKELY and len(mention.letters) == len(LETTERS)):
                 return None  # the options are only told one after another
             says = self._stands(form, mention, at, found, asked)
         return Event(at, mention.letters, says, found.rule.name, mention)
 
     def _stands(self, form: str, mention: Mention, at: int, found: Hit, asked: Asked) -> Says:
         """What is left of a statement in its clause, which may doubt or deny it."""
-        says = Says.LIKELY if found.rule.says is Says.REJECT else found.rule.says
+        says = LIKELY if found.rule.says is REJECT else found.rule.says
         said = form[max(0, found.start) : at]
         before = _clause(form, max(0, found.start) + (said[:1] in _PAUSE))
-        compares = says in (Says.ONLY, Says.BUT)
+        compares = says in (ONLY, BUT)
         if (
             (before and _UNSURE_BEFORE.search(_RELATIVE.sub("", before)))
             or _is_supposed(form, found.start, at)
             or (not compares and _UNSURE_AFTER.match(form, at + 1))
         ):
-            return Says.UNSURE
+            return UNSURE
         if compares:
             return self._compared(form, at, says, asked)
-        if says is Says.ANSWER and _WRONG_LABEL.search(before) and asked.asks is Asks.RIGHT:
-            return Says.FALSE
-        if says is not Says.LIKELY:
+        if says is ANSWER and _WRONG_LABEL.search(before) and asked.asks is RIGHT:
+            return FALSE
+        if says is not LIKELY:
             return says
         if not mention.lettered and asked.lacks_denial(before + said):
-            return Says.HOLDS
+            return HOLDS
         return _by_polarity(before + said, asked)
 
     def _leading(self, shape: Shape, mention: Mention, at: int, asked: Asked) -> Rule | None:
@@ -209,7 +229,7 @@ class Grammar:
             if mention.lettered:
                 if not (mention.worded and not mention.told and _TOPIC.match(form, at + 1)):
                     return rule
-            elif not (_GOES_ON if asked.asks is Asks.RIGHT else _COMMA).match(form, at + 1):
+            elif not (_GOES_ON if asked.asks is RIGHT else _COMMA).match(form, at + 1):
                 return rule
         return None
 
@@ -242,13 +262,13 @@ class Grammar:
         found = self._weak.first(form, at + 1, at + 24)
         holds = None if found is None else found.rule.says
         fits = None if holds is None else asked.fits(holds)
-        if says is Says.ONLY:
-            return holds if holds is not None and fits is False else Says.LIKELY
+        if says is ONLY:
+            return holds if holds is not None and fits is False else LIKELY
         if holds is None and _ALL_OTHERS.match(form, at + 1):
-            holds, fits = Says.HOLDS, asked.fits(Says.HOLDS)
+            holds, fits = HOLDS, asked.fits(HOLDS)
         if holds is None and not _ALL.search(form, max(0, at - 60), at):
-            return Says.UNSURE
-        return Says.REJECT if fits else Says.LIKELY
+            return UNSURE
+        return REJECT if fits else LIKELY
 
     def _followed(
         self, shape: Shape, mention: Mention, index: int, rules: _Both, asked: Asked
@@ -270,9 +290,7 @@ class Grammar:
             or (_SEEMING.search(gap) and _CONTRAST.search(form, found.end))
             or _UNSURE_BEFORE.search(_clause(form, at))
         )
-        return Event(
-            at, mention.letters, Says.UNSURE if unsure else found.rule.says, found.rule.name, mention
-        )
+        return Event(at, mention.letters, UNSURE if unsure else found.rule.says, found.rule.name, mention)
 
 
 class _Both:
@@ -322,11 +340,11 @@ def _by_polarity(said: str, asked: Asked) -> Says:
     """What a likely statement comes to: "the wrong one is B" answers only a question for the wrong one."""
     flawed = without_flawless(said)
     wrong = _NEGATIVE.search(flawed)
-    if wrong and asked.asks is Asks.RIGHT:
-        return Says.FALSE
-    if not wrong and asked.asks is Asks.WRONG and (flawed != said or _POSITIVE.search(said)):
-        return Says.TRUE
-    return Says.LIKELY
+    if wrong and asked.asks is RIGHT:
+        return FALSE
+    if not wrong and asked.asks is WRONG and (flawed != said or _POSITIVE.search(said)):
+        return TRUE
+    return LIKELY
 
 
 def _clause(form: str, place: int) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from m3ke_async.extraction.clauses import is_retracted
 from m3ke_async.extraction.mentions import LETTERS, Mention
 from m3ke_async.extraction.patterns import Pattern
-from m3ke_async.extraction.polarity import Asks
-from m3ke_async.extraction.rules import Says
+from m3ke_async.extraction.polarity import NOT, RIGHT
+from m3ke_async.extraction.rules import ALSO, ANSWER, CROSS, FALSE, LIKELY, TICK, TRUE, UNSURE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +21,9 @@ _SHARE = Pattern(r"[\s:：=|（(\"'是为约)]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1
 _TAKEN_BACK = Pattern(
     r"(?:不对|错了|等等|还是|仍然?|最终|wait|actually)[^。\n]{0,8}(?:无法|不能|难以|没法|cannot|can't)\s?(?:确定|判断|得出|回答|作答|determine|decide|answer)"
 )
-_STATED = (Says.ANSWER, Says.LIKELY)
-_JUDGED = (Says.TRUE, Says.FALSE)
-_UNJUDGED = (*_STATED, Says.ALSO, Says.UNSURE)
+_STATED = (ANSWER, LIKELY)
+_JUDGED = (TRUE, FALSE)
+_UNJUDGED = (*_STATED, ALSO, UNSURE)
 
 
 class Pick(NamedTuple):
@@ -56,17 +56,15 @@ def statement(form: str, events: Sequence[Event]) -> Pick:
     An earlier one stands unless it named the same letters, was taken back in between, or named several
     of which the last one takes one.
     """
-    beside = [event for event in events if event.says is Says.ALSO]
+    beside = [event for event in events if event.says is ALSO]
     if beside:
-        named = {
-            letter for event in events if event.says in (*_STATED, Says.ALSO) for letter in event.letters
-        }
+        named = {letter for event in events if event.says in (*_STATED, ALSO) for letter in event.letters}
         later = [event for event in events if event.says in _STATED and event.at > beside[-1].at]
         if later and len(later[-1].letters) == 1 and later[-1].letters in named:
             return picked(later[-1].letters, later[-1].rule, later[-1].mention)
         return picked(named, beside[-1].rule, beside[-1].mention)
-    stated = [event for event in events if event.says is Says.ANSWER]
-    likely = [event for event in events if event.says is Says.LIKELY]
+    stated = [event for event in events if event.says is ANSWER]
+    likely = [event for event in events if event.says is LIKELY]
     if stated and likely and likely[-1].at > stated[-1].at:
         firm, late = stated[-1], likely[-1]
         after = {event.letters for event in likely if event.at > firm.at}
@@ -98,23 +96,23 @@ def verdict(events: Sequence[Event], asked: Asked) -> Pick:
     asserted: dict[str, Event] = {}
     denied: dict[str, Event] = {}
     for event in events:
-        if event.says in _JUDGED and asked.asks is Asks.NOT:
+        if event.says in _JUDGED and asked.asks is NOT:
             continue
         if event.says not in _UNJUDGED:
-            judged = asserted if event.says is Says.TICK or asked.fits(event.says) else denied
+            judged = asserted if event.says is TICK or asked.fits(event.says) else denied
             judged.update(dict.fromkeys(event.letters, event))
     alive = {letter: event for letter, event in asserted.items() if letter not in denied}
     if alive:
         return _all_of(alive)
-    if asked.asks is Asks.NOT and not denied:
+    if asked.asks is NOT and not denied:
         return _odd(events)
     return _left(denied)
 
 
 def _odd(events: Sequence[Event]) -> Pick:
     """The one option judged otherwise than the others, where right may mean either."""
-    right = {letter: event for event in events if event.says is Says.TRUE for letter in event.letters}
-    wrong = {letter: event for event in events if event.says is Says.FALSE for letter in event.letters}
+    right = {letter: event for event in events if event.says is TRUE for letter in event.letters}
+    wrong = {letter: event for event in events if event.says is FALSE for letter in event.letters}
     if len(right) == 1 and len(wrong) != 1:
         return _all_of(right)
     if len(wrong) == 1 and len(right) > 1:
@@ -135,11 +133,11 @@ def _left(denied: dict[str, Event]) -> Pick:
 
 def _marked(events: Sequence[Event], asked: Asked) -> Pick | None:
     """Ticks and crosses set the odd one of several apart, whatever they mean."""
-    ticks = [event for event in events if event.says is Says.TICK]
-    crosses = [event for event in events if event.says is Says.CROSS]
+    ticks = [event for event in events if event.says is TICK]
+    crosses = [event for event in events if event.says is CROSS]
     if len(ticks) == 1:
         odd = ticks[0]
-    elif len(crosses) == 1 and len(ticks) > 1 and asked.asks is not Asks.RIGHT:
+    elif len(crosses) == 1 and len(ticks) > 1 and asked.asks is not RIGHT:
         odd = crosses[0]
     else:
         return None
@@ -149,7 +147,7 @@ def _marked(events: Sequence[Event], asked: Asked) -> Pick | None:
 def contradicts(pick: Pick, events: Sequence[Event], asked: Asked) -> set[str]:
     """The letter that judgements leave instead of the stated one, which they deny, if they do."""
     judged = [event for event in events if event.says in _JUDGED]
-    if asked.asks is Asks.NOT:
+    if asked.asks is NOT:
         return set()
     against = verdict(judged, asked).letters
     denied = {letter for event in judged if not asked.fits(event.says) for letter in event.letters}

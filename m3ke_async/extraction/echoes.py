@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.events import Event
 from m3ke_async.extraction.patterns import Pattern
-from m3ke_async.extraction.rules import Says
+from m3ke_async.extraction.rules import FAILS, HOLDS, Says
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -40,7 +40,7 @@ def echoes(
             continue
         at = shape.places[index]
         found[index] = Event(at, mention.letters, says, RULE, mention)
-        if says is Says.HOLDS and _ALL.search(shape.text, at, place):
+        if says is HOLDS and _ALL.search(shape.text, at, place):
             for earlier in range(index - 1, -1, -1):
                 start = shape.places[earlier]
                 if earlier in known or earlier in found or _SENTENCE_END.search(shape.text, start, at):
@@ -64,7 +64,7 @@ def _said_after(shape: Shape, index: int, asked: Asked) -> tuple[Says | None, in
             if needs and not is_of_question(form, at + 1 + found.end(), asked):
                 continue
             denied = _DENIAL.search(form, max(at, place - 20), place)
-            return (Says.FAILS if denied else Says.HOLDS), place
+            return (FAILS if denied else HOLDS), place
     return None, at
 
 

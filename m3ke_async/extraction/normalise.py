@@ -16,17 +16,23 @@ from m3ke_async.extraction.traditional import SIMPLIFIED
 if TYPE_CHECKING:
     import re
 
-_UNSEEN = Pattern(
-    "[\u00ad\u0300-\u036f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u20d0-\u20ff\ufe00-\ufe0f\ufeff"
-    "\U000e0000-\U000e01ef]|[*`]+"
+_INVISIBLE = (
+    "\u00ad\u0300-\u036f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u20d0-\u20ff\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e01ef"
 )
+_UNSEEN = Pattern(f"[{_INVISIBLE}*`](?:(?<=[*`])[*`]*)?")
 #: What the table below may exchange; ASCII, simplified Chinese and usual punctuation are left alone.
-_SPECIAL = Pattern(
-    "[\u00a0\u0130\u0370-\u04ff\u1680-\u1fff\u2000-\u200a\u2028\u2029\u2100-\u214f\u2460-\u24ff\u3000\u3200-\u33ff"
+_ALIKE = (
+    "\u00a0\u0130\u0370-\u04ff\u1680-\u1fff\u2000-\u200a\u2028\u2029\u2100-\u214f\u2460-\u24ff\u3000\u3200-\u33ff"
     "\ue000-\uf8ff\uff01\uff0e-\uff19\uff1d-\uff5e\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff"
     + "".join(SIMPLIFIED)
-    + "]"
 )
+_SPECIAL = Pattern(f"[{_ALIKE}]")
+#: Full-width signs that are exchanged only in a text that holds something else to exchange.
+_WIDE_SIGNS = "\uff02-\uff07\uff0a\uff0b\uff0d\uff1c"
+_EXCHANGED = Pattern(f"[{_ALIKE}{_WIDE_SIGNS}]")
+#: The characters with which all begins that is exchanged, taken out or overwritten, and the tags of thoughts.
+_UNUSUAL = Pattern(rf"[{_INVISIBLE}{_ALIKE}\\$&<*`~_\[◁]")
 _KEPT = "，：（）；"
 _CYRILLIC_AND_GREEK = dict(zip("АВСЕΑΒΕ", "ABCEABE", strict=True))
 #: Each mark begins with one of a few characters, so that all else is passed over at once.
@@ -44,33 +50,47 @@ _LINE_ENDS = ("\\n", "<br", "</p", "</li", "</div", "</tr")
 
 
 @cache
-def _table() -> dict[int, str]:
-    """By code point, the one character that takes its place."""
-    table: dict[int, str] = {}
+def _table() -> dict[str, str]:
+    """By character, the one that takes its place."""
+    table: dict[str, str] = {}
     blocks = ((0x1680, 0x2000), (0x2000, 0x200B), (0x2100, 0x2150), (0x2460, 0x2500), (0x3200, 0x3400))
     for first, end in (*blocks, (0xFF01, 0xFF5F), (0x1D400, 0x1D800)):
         for code in range(first, end):
             plain = unicodedata.normalize("NFKC", chr(code)).strip("()")
             if len(plain) == 1 and plain.isascii():
-                table[code] = plain
+                table[chr(code)] = plain
     for first in (0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6):  # in brackets, squares, circles, as flags
-        table.update({first + place: chr(65 + place) for place in range(26)})
-    table.update(dict.fromkeys(range(57344, 63744), " "))  # private use: the rules' own marks
-    table.update({0x3000: " ", 0xA0: " ", 0x2028: "\n", 0x2029: "\n", 0x130: "I"})
-    table.update({ord(alike): letter for alike, letter in _CYRILLIC_AND_GREEK.items()})
-    table.update({ord(old): new for old, new in SIMPLIFIED.items()})
+        table.update({chr(first + place): chr(65 + place) for place in range(26)})
+    table.update(dict.fromkeys(map(chr, range(0xE000, 0xF900)), " "))  # private use: the rules' own marks
+    table.update({"\u3000": " ", "\u00a0": " ", "\u2028": "\n", "\u2029": "\n", "\u0130": "I"})
+    table.update(_CYRILLIC_AND_GREEK)
+    table.update(SIMPLIFIED)
     for code in range(0x2460, 0x2474):  # numbers of a list in circles, which options name in this form
-        table.pop(code, None)
+        table.pop(chr(code), None)
     for kept in _KEPT:
-        table.pop(ord(kept), None)
+        table.pop(kept, None)
     return table
+
+
+def is_plain(text: str) -> bool:
+    """Whether there is nothing in the text to exchange, take out or overwrite, and no tag."""
+    return _UNUSUAL.search(text) is None
+
+
+def legible(text: str) -> str:
+    """The text in one alphabet and without markup; same length."""
+    return text if is_plain(text) else without_markup(same_alphabet(text))
 
 
 def same_alphabet(text: str) -> str:
     """Full-width, circled, look-alike letters as ASCII, traditional as simplified; same length."""
     if text.isascii() or not _SPECIAL.search(text):
         return text
-    return text.translate(_table())
+    return _EXCHANGED.sub(_exchanged, text)
+
+
+def _exchanged(found: re.Match[str]) -> str:
+    return _table().get(found[0], found[0])
 
 
 def invisible(text: str) -> list[tuple[int, int]]:

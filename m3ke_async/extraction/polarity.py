@@ -20,6 +20,8 @@ class Asks(StrEnum):
     NOT = "not"
 
 
+RIGHT, WRONG, NOT = Asks
+
 _WRONG = Words(
     r"不正确|错误|错的|有误|不恰当|不当|不对|不准确|不成立|不妥|不合理|不确切|不合适|不科学|不真实"
     r"|(?:有|存在)(?:语病|歧义|毛病|错别字|别字)",
@@ -69,8 +71,8 @@ def asks(question: str) -> Asks:
             sentence = clause
     sentence = without_flawless(sentence)
     if _WRONG.search(sentence):
-        return Asks.WRONG
-    return Asks.NOT if _NOT.search(sentence) or _ALL_BUT.search(end) else Asks.RIGHT
+        return WRONG
+    return NOT if _NOT.search(sentence) or _ALL_BUT.search(end) else RIGHT
 
 
 def denied_verb(question: str) -> str:

@@ -11,11 +11,11 @@ from m3ke_async.extraction.clauses import Grammar
 from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, odds, picked, statement, verdict
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.patterns import Pattern
-from m3ke_async.extraction.polarity import Asks
+from m3ke_async.extraction.polarity import RIGHT, WRONG
 from m3ke_async.extraction.relevance import answers_question, is_bare, is_listed, names_else, speaks_of
 from m3ke_async.extraction.remarks import remarked
 from m3ke_async.extraction.rewording import near, part
-from m3ke_async.extraction.rules import Says
+from m3ke_async.extraction.rules import REJECT
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
 
@@ -129,7 +129,7 @@ class Reader:
             echo = answers_question(text, own, asked.stem)
             if echo:
                 return picked(echo.letters, "answers-question", echo)
-        if len(told.letters) != 1 and complete and "remark" in self._names and asked.asks is not Asks.WRONG:
+        if len(told.letters) != 1 and complete and "remark" in self._names and asked.asks is not WRONG:
             remark = remarked(text, texts, asked)
             if remark:
                 return picked(remark.letters, "remark", remark)
@@ -140,7 +140,7 @@ class Reader:
 
     def _may_echo(self, texts: Sequence[Mention], asked: Asked) -> bool:
         """Whether the words of the question beside an option can make it the answer."""
-        known = "answers-question" in self._names and asked.asks is Asks.RIGHT
+        known = "answers-question" in self._names and asked.asks is RIGHT
         return known and not listed(texts, complete=True)
 
     def _texts(self, text: str, letters: Sequence[Mention], asked: Asked) -> list[Mention]:
@@ -184,7 +184,7 @@ class Reader:
         if pick.letters and (complete or _is_through(pick, events)):
             return pick
         judged = {letter for event in events for letter in event.letters}
-        denied = {letter for event in events if event.says is Says.REJECT for letter in event.letters}
+        denied = {letter for event in events if event.says is REJECT for letter in event.letters}
         left = named - judged
         if len(left) == 1 and judged == denied and complete and "single" in self._names:
             return _only(text, mentions, "".join(left), asked)
@@ -195,7 +195,7 @@ class Reader:
         pick = verdict(events, asked)
         if pick.rule == "elimination" and "elimination" not in self._names:
             return NOTHING
-        if len(pick.letters) >= 3 and asked.asks is Asks.RIGHT and "all-of-them" in self._names:
+        if len(pick.letters) >= 3 and asked.asks is RIGHT and "all-of-them" in self._names:
             every = asked.all_of_them
             if every and (every not in pick.letters or len(pick.letters) == len(LETTERS)):
                 return pick._replace(letters=every, rule="all-of-them")
@@ -265,7 +265,7 @@ def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:
         return False
     if size > _LONG and mention.start > _EDGE and mention.end < len(text.rstrip()) - _EDGE:
         return False
-    if asked.asks is not Asks.RIGHT:
+    if asked.asks is not RIGHT:
         return _AGAINST.search(text[: mention.start] + "\n" + text[mention.end :]) is not None
     return not asked.question or speaks_of(text, mention, asked.stem)
 

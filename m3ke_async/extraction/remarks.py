@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.noise import LETTERS
-from m3ke_async.extraction.polarity import Asks
+from m3ke_async.extraction.polarity import NOT
 from m3ke_async.extraction.relevance import EMPTY, denies
 from m3ke_async.extraction.texts import words
 
@@ -33,7 +33,7 @@ def remarked(text: str, mentions: Sequence[Mention], asked: Asked) -> Mention | 
     said = _remarks(text, mentions, stem)
     if said is None:
         return None
-    letters = (_odd if asked.asks is Asks.NOT else _only)(said)
+    letters = (_odd if asked.asks is NOT else _only)(said)
     return next((mention for mention in mentions if mention.letters == letters), None)
 
 

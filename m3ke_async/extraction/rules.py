@@ -55,6 +55,10 @@ class Says(StrEnum):
     SUM = "sum"  # a reading of all that the others found
 
 
+# By themselves, for a member takes longer to look up on its class than many a pattern does to search.
+ANSWER, LIKELY, ALSO, ONLY, BUT, REJECT, TRUE, FALSE, HOLDS, FAILS, TICK, CROSS, UNSURE, SUM = Says
+
+
 class Place(StrEnum):
     """Where a rule is read."""
 
