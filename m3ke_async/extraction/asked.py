@@ -81,8 +81,8 @@ class Asked:
     @lazy
     def lettered(self) -> frozenset[str]:
         """The letters that are options' texts themselves."""
-        short = (text for option in self._options.values() if len(text := str(option).strip(" $")) == 1)
-        return frozenset(letter for text in short if "A" <= (letter := same_alphabet(text)) <= "Z")
+        short = [text for option in self._options.values() if len(text := str(option).strip(" $")) == 1]
+        return frozenset([letter for text in short if "A" <= (letter := same_alphabet(text)) <= "Z"])
 
     @lazy
     def all_of_them(self) -> str | None:

@@ -57,12 +57,11 @@ _UNSURE_BEFORE = Words(
     r"|other|not\b|n't\b|is it\b|than\s?\Z",
 )
 #: A denial inside what names the option: "the one that isn't is B".
-_RELATIVE = Pattern(r"\b(?:that|which|who)\s[a-z]{2,6}(?:\s?not|n['’]t)\b")
+_RELATIVE = Pattern(r"[tw](?<!\w.)(?:(?<=t)hat|(?<=w)(?:hich|ho))\s[a-z]{2,6}(?:\s?not|n['’]t)\b")
 _WRONG_LABEL = Pattern(r"(?:错误|错|incorrect|wrong)的?\s?\Z")
 #: A condition with no more than mentions between it and the statement that it takes back.
-_IFS = ("如果", "假如", "倘若", "要是", "if")
 _SUPPOSED = Pattern(
-    rf"(?:{'|'.join(_IFS[:-1])}|\bif\b)[^。！!？?；;\n，,]{{0,24}}\Z"
+    r"(?:如果|假如|倘若|要是|if(?<=\bif)\b)[^。！!？?；;\n，,]{0,24}\Z"
     r"|如果(?:是|本|这道)?(?:题目?|题干|问)[^。！!？?；;\n]{0,32}\Z"
 )
 #: Words after a mention that take the statement back.
@@ -317,8 +316,7 @@ def _goes_on(shape: Shape, index: int) -> bool:
 
 def _is_supposed(form: str, place: int, at: int) -> bool:
     """Whether a condition stands before the statement that begins at the place, in its clause."""
-    before = form[max(0, place - 40) : at]
-    return any(word in before for word in _IFS) and _SUPPOSED.search(before) is not None
+    return _SUPPOSED.search(form[max(0, place - 40) : at]) is not None
 
 
 def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit | None:

@@ -270,6 +270,8 @@ def listed(mentions: Sequence[Mention], *, complete: bool) -> set[int]:
     stutters, A. A. A. B. C., is a list too, and so are all four at the start of lines from another letter on,
     C. D. A. B., where the letters have changed places.
     """
+    if (complete and len(mentions) < 2) or not any(mention.heading for mention in mentions):
+        return set()
     steps = (0, 1) if mentions[-1:] and mentions[-1].letters not in {"", mentions[0].letters} else (1,)
     places: set[int] = set()
     chain: list[int] = []

@@ -22,6 +22,9 @@ _NAMES_BEFORE = (
 )
 _BEFORE = tuple(_NAMES_BEFORE.split())
 _BEFORE_ENDS = frozenset(name[-1] for name in _BEFORE) | frozenset(name[-1].upper() for name in _BEFORE)
+#: Without one of these signs right before it, or these ends before its blanks, a letter is no name by them.
+_SIGNS_BEFORE = frozenset("(=≡/")
+_ENDS_BEFORE = _BEFORE_ENDS | {"<", ">"}
 _NAMES_AFTER = (
     "公司 银行 超 语言 型 细胞 股 市 区 县 级 座 栋 队 组 班 国 厂 企业 村 校 君 某 地 站 城 省 酒店"
     " 轮 船 车 点 物质 元素 原子 离子 分子 键 双键 单键 三键 淋巴"
@@ -84,6 +87,10 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
 
 def _is_named(text: str, start: int, left: str) -> bool:
     """Whether the word before makes the letter a name: 维生素, vitamin, a point, a path."""
+    place = len(text[max(0, start - 10) : start].rstrip(" ")) + max(0, start - 10)
+    last = text[place - 1 : place]
+    if left not in _SIGNS_BEFORE and last not in _ENDS_BEFORE and not last.isdecimal():
+        return False
     if left == "(" and text[start - 2 : start - 1].isupper():
         return text[start - 2] != "P" or _CHANCE.match(text, start) is None
     if text[max(0, start - 3) : start].strip(" ")[-1:] in {"<", ">"} and _ORDER.search(
@@ -95,11 +102,8 @@ def _is_named(text: str, start: int, left: str) -> bool:
     if left == "/":
         before = text[start - 2 : start - 1]
         return before.isalpha() and before not in LETTERS
-    place = len(text[max(0, start - 10) : start].rstrip(" ")) + max(0, start - 10)
     if text[start + 1 : start + 2] not in {":", "："} and _QUANTITY.search(text, max(0, place - 6), place):
         return True
-    if text[place - 1 : place] == "×" and place < start and text[place - 2 : place - 1] in LETTERS:
+    if last == "×" and place < start and text[place - 2 : place - 1] in LETTERS:
         return False  # the mark of the option before
-    return text[place - 1 : place] in _BEFORE_ENDS and text[max(0, place - 10) : place].lower().endswith(
-        _BEFORE
-    )
+    return last in _BEFORE_ENDS and text[max(0, place - 10) : place].lower().endswith(_BEFORE)

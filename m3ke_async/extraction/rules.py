@@ -127,19 +127,24 @@ class Hit(NamedTuple):
 
 
 class Cued:
-    """Rules read by cue: only where a cue's first character stands, and only those that begin with it."""
+    """Rules read by cue: only where a cue stands, and only those that have one with its first character."""
 
     def __init__(self, rules: Iterable[Rule], *, words: bool = False) -> None:
         """Prepare the rules; `words` are Latin cues, which begin at the edge of a word."""
         by_first: dict[str, list[tuple[Rule, str]]] = {}
+        rests: dict[str, list[str]] = {}
         for rule in rules:
             cues: dict[str, list[str]] = {}
             for cue in rule.cues.split("|"):
-                cues.setdefault(cue.removeprefix("\\")[0], []).append(cue)
+                first, rest = cue.removeprefix("\\")[:1], cue.removeprefix("\\")[1:]
+                cues.setdefault(first, []).append(cue)
+                rests.setdefault(first, []).append(rest)
             for first, own in cues.items():
                 by_first.setdefault(first, []).append((rule, rule.starting(own)))
-        firsts = f"[{re.escape(''.join(by_first))}]" if by_first else "(?!)"
-        self._first = Pattern(firsts + (r"(?<!\w.)" if words else ""))
+        edge = r"(?<!\w.)" if words else ""
+        # each begins with a plain character, so that all else is passed over at once, and ends there
+        cued = "|".join(f"{re.escape(first)}{edge}(?={'|'.join(own)})" for first, own in rests.items())
+        self._cue = Pattern(cued or "(?!)")
         self._any = {first: Pattern("|".join(own for _, own in rules)) for first, rules in by_first.items()}
         self._each = {
             first: [(rule, Pattern(own)) for rule, own in rules] for first, rules in by_first.items()
@@ -147,12 +152,14 @@ class Cued:
 
     def leftmost(self, text: str, start: int, end: int) -> list[Hit]:
         """All matches that begin at the leftmost place between the two, in the table's order."""
-        for found in self._first.finditer(text, start, end):
+        for found in self._cue.finditer(text, start, end):
             place = found.start()
-            first = text[place]
-            if self._any[first].match(text, place, end):
-                owns = ((rule, pattern.match(text, place, end)) for rule, pattern in self._each[first])
-                return [Hit(rule, place, own.end()) for rule, own in owns if own is not None]
+            if self._any[found[0]].match(text, place, end):
+                return [
+                    Hit(rule, place, own.end())
+                    for rule, pattern in self._each[found[0]]
+                    if (own := pattern.match(text, place, end))
+                ]
         return []
 
 
