@@ -131,35 +131,34 @@ class Cued:
 
     def __init__(self, rules: Iterable[Rule], *, words: bool = False) -> None:
         """Prepare the rules; `words` are Latin cues, which begin at the edge of a word."""
-        by_first: dict[str, list[tuple[Rule, str]]] = {}
+        self._own: dict[str, list[tuple[Rule, Pattern]]] = {}
         rests: dict[str, list[str]] = {}
         for rule in rules:
+            pattern = Pattern(rule.pattern)
             cues: dict[str, list[str]] = {}
             for cue in rule.cues.split("|"):
-                first, rest = cue.removeprefix("\\")[:1], cue.removeprefix("\\")[1:]
-                cues.setdefault(first, []).append(cue)
-                rests.setdefault(first, []).append(rest)
+                plain = cue.removeprefix("\\")
+                cues.setdefault(plain[0], []).append(plain[1:])
             for first, own in cues.items():
-                by_first.setdefault(first, []).append((rule, rule.starting(own)))
+                self._own.setdefault(first, []).append((rule, pattern))
+                # a cue of one character stands everywhere, so what must follow it is looked for with it
+                rests.setdefault(first, []).append(rule.starting(own) if "" in own else "|".join(own))
         edge = r"(?<!\w.)" if words else ""
         # each begins with a plain character, so that all else is passed over at once, and ends there
         cued = "|".join(f"{re.escape(first)}{edge}(?={'|'.join(own)})" for first, own in rests.items())
         self._cue = Pattern(cued or "(?!)")
-        self._any = {first: Pattern("|".join(own for _, own in rules)) for first, rules in by_first.items()}
-        self._each = {
-            first: [(rule, Pattern(own)) for rule, own in rules] for first, rules in by_first.items()
-        }
 
     def leftmost(self, text: str, start: int, end: int) -> list[Hit]:
         """All matches that begin at the leftmost place between the two, in the table's order."""
         for found in self._cue.finditer(text, start, end):
             place = found.start()
-            if self._any[found[0]].match(text, place, end):
-                return [
-                    Hit(rule, place, own.end())
-                    for rule, pattern in self._each[found[0]]
-                    if (own := pattern.match(text, place, end))
-                ]
+            hits = [
+                Hit(rule, place, own.end())
+                for rule, pattern in self._own[found[0]]
+                if (own := pattern.match(text, place, end))
+            ]
+            if hits:
+                return hits
         return []
 
 
