@@ -61,8 +61,8 @@ _RELATIVE = Pattern(r"[tw](?<!\w.)(?:(?<=t)hat|(?<=w)(?:hich|ho))\s[a-z]{2,6}(?:
 _WRONG_LABEL = Pattern(r"(?:错误|错|incorrect|wrong)的?\s?\Z")
 #: A condition with no more than mentions between it and the statement that it takes back.
 _SUPPOSED = Pattern(
-    r"(?:如果|假如|倘若|要是|if(?<=\bif)\b)[^。！!？?；;\n，,]{0,24}\Z"
-    r"|如果(?:是|本|这道)?(?:题目?|题干|问)[^。！!？?；;\n]{0,32}\Z"
+    r"[如假倘要i](?:(?<=如)果|(?<=假)如|(?<=倘)若|(?<=要)是|f(?<=\bif)\b)"
+    r"(?:[^。！!？?；;\n，,]{0,24}|(?<=如果)(?:是|本|这道)?(?:题目?|题干|问)[^。！!？?；;\n]{0,32})\Z"
 )
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = Pattern(

@@ -10,7 +10,7 @@ from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.rules import BARE, TEXT, TOLD, WORDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from m3ke_async.extraction.asked import Asked
 
@@ -49,6 +49,8 @@ _COMMA_GOES_ON = Pattern(
 )
 _OPEN = "([（{【「『《<“\"'‘〔〈"
 _CLOSE = ")]）}】」』》>”\"'’〕〉"
+#: What may belong to a mention right before and after its letter.
+_BEFORE, _AFTER = frozenset(_OPEN + " "), frozenset(_CLOSE + " ")
 #: Of two that fit, the longer one stands first.
 _WORDS_BEFORE = ("选择项", "选项", "options", "option", "choices", "choice", "statement")
 _WORDS_AFTER = ("这个选项", "这一选项", "个选项", "选项", "这一项", "这项", "项", " option", " choice")
@@ -103,7 +105,7 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
     """The mentions by letter, in order; the question's own names are none."""
     found: list[Mention] = []
     taken = 0
-    spans = list(_standing(text))
+    spans = _standing(text)
     if len(spans) > _FIRST + _LAST:
         spans[_FIRST:-_LAST] = []  # no reply that was meant names options so often
     for start, end in spans:
@@ -111,11 +113,11 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
             continue  # inside the text of the option just named
         letters = text[start:end].upper()
         told = _told(text, end, letters, asked)
-        if not told and letters == "A" and _LABEL.match(text, start):
-            continue
-        if not told and is_noise(text, start, end, asked):
-            continue
-        if not told and letters in asked.lettered and _is_text(text, start, end, letters):
+        if not told and (
+            (letters == "A" and _LABEL.match(text, start))
+            or is_noise(text, start, end, asked)
+            or (letters in asked.lettered and _is_text(text, start, end, letters))
+        ):
             continue
         if end - start > 1 and not _is_list(letters, text, start, end, asked):
             continue
@@ -135,17 +137,19 @@ def _is_text(text: str, start: int, end: int, letter: str) -> bool:
     return letter not in LETTERS or labels is None
 
 
-def _standing(text: str) -> Iterator[tuple[int, int]]:
+def _standing(text: str) -> list[tuple[int, int]]:
     """Where letters stand that may name options: capitals, and small ones only after a cue."""
+    spans: list[tuple[int, int]] = []
     lead = _LOWER_LEAD.match(text)
     if lead:
         following = rf"(?<![a-z]){chr(ord(lead[1]) + 1)}[.)）:：、]"
         if not re.search(following, text[lead.end() : lead.end() + 2000]):  # else a list in small letters
-            yield lead.span(1)
+            spans.append(lead.span(1))
     for candidate in _STANDING.finditer(text):
-        start, end = candidate.span()
+        start = candidate.start()
         if text[start] < "a" or _LOWER_CUE.search(text, max(0, start - 14), start):
-            yield start, end
+            spans.append(candidate.span())
+    return spans
 
 
 def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
@@ -178,9 +182,7 @@ def _are_plain(before: Mention, after: Mention) -> bool:
 
 def _told(text: str, end: int, letter: str, asked: Asked) -> int:
     """Where the option's own text ends if it follows the letter that ends at `end`, else 0."""
-    if not asked.has_options or end >= len(text):
-        return 0
-    option = asked.option(letter)
+    option = asked.option(letter) if end < len(text) else ""
     if not option:
         return 0
     for place in range(end, min(end + 6, len(text))):
@@ -209,7 +211,7 @@ def _is_list(letters: str, text: str, start: int, end: int, asked: Asked) -> boo
 
 def _decorated(text: str, start: int, end: int, letters: str, told: int) -> Mention:
     """The mention around the letter: with its brackets, its option words, its option's text."""
-    left = _skip_back(text, start)
+    left = _skip_back(text, start) if text[start - 1 : start] in _BEFORE else start
     worded = False
     if text[left - 1 : left] in _ENDS_BEFORE:
         before = text[max(0, left - 16) : left]
@@ -221,7 +223,8 @@ def _decorated(text: str, start: int, end: int, letters: str, told: int) -> Ment
     opens = not left or (
         text[left - 1] in _LINE_START and text[max(0, left - 16) : left].rstrip(_BULLETS)[-1:] in {"", "\n"}
     )
-    right = _skip_on(text, max(end, told))
+    right = told or end
+    right = _skip_on(text, right) if text[right : right + 1] in _AFTER else right
     if not told and text.startswith(_WORDS_AFTER, right) and not text.startswith("项目", right):
         right = _skip_on(
             text, right + len(next(word for word in _WORDS_AFTER if text.startswith(word, right)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.extraction.clauses import Grammar
 from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, odds, picked, statement, verdict
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
-from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import RIGHT, WRONG
 from m3ke_async.extraction.relevance import answers_question, is_bare, is_listed, names_else, speaks_of
 from m3ke_async.extraction.remarks import remarked
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Where a reply runs on into another question or another speaker's turn.
 _CUT = Pattern(
     r"[\n题问<。](?:(?<=[A-H]题)目|(?<=[A-H]问)题\s?[:：]|(?<=下一题)\s?[:：]"
-    r"|(?<=。)\s{0,2}[^\n。]{4,120}[?？)）是为]\s{0,3}A\s?[.、．:：)）][^\n]{1,80}?\sB\s?[.、．:：)）]|(?<=。)\d{1,3}[.、．]\s?[^\n]{4,120}[（(]\s{0,6}[)）]"
+    r"|(?<=。)(?=(?-i:[^。Aa]{0,127}+[Aa]))\s{0,2}[^\n。]{4,120}[?？)）是为]\s{0,3}A\s?[.、．:：)）][^\n]{1,80}?\sB\s?[.、．:：)）]|(?<=。)\d{1,3}[.、．]\s?[^\n]{4,120}[（(]\s{0,6}[)）]"
     r"|(?<=\n)\s{0,4}(?:[【\[]?(?:题目|题干|问题|下一题|例题|例\d)[】\]]?\s?[:：]|[【\[](?:题目|题干|问题|下一题|例\d?)[】\]]"
     r"|第\d{1,3}题\s?[:：]|(?:单|多|单项|多项)?选(?:择)?题\s?[:：]|(?:用户|提问|请你回答|问)\s?[:：]"
     r"|(?:question\s?\d{0,3}|q\d{0,3}|user|human|instruction|problem\s?\d{0,3}|example\s?\d{0,3})\s?[:：]"
@@ -47,7 +47,7 @@ _CUT = Pattern(
 _MOST = 100
 #: The name of the speaker or a courtesy before all else.
 _OPENING = Pattern(
-    r"\s{0,4}(?:(?i:assistant|助手|ai)\s?[:：\n]\s{0,4}"
+    r"\s{0,4}(?=(?i:[助好当没您你嗯asoch]))(?:(?i:assistant|助手|ai)\s?[:：\n]\s{0,4}"
     r"|(?:好的?|当然可?以?|没问题|[您你]好|嗯)[，,！!。](?![^。！!\n：:]{0,60}(?:答案|选|是|为(?!您|你)))[^。！!\n：:A-Z]{0,40}"
     r"(?:回答|解答|解决|分析|帮助|帮您|帮你|为您|问题|题目)[^。！!\n：:A-Z]{0,16}[。！!：:\n]\s{0,4}"
     r"|(?i:sure|certainly|of course|hello|hi|okay|ok)[,!. ](?![^.!\n:]{0,60}\b(?:[A-D]|is)\b)[^.!\n:]{0,40}"
@@ -68,7 +68,7 @@ _AGAINST = Pattern(r"[不非没无未错误]|\bnot\b|n't\b|\b(?:false|wrong|inco
 #: In a reply longer than this, an option's text counts only this near to the beginning or the end.
 _LONG, _EDGE = 200, 80
 #: Without one of these a reply does not call its own choice wrong.
-_CALLS_WRONG = Pattern(r"错|不正确|不对|有误|不符|\b(?:wrong|false|incorrect)|not (?:correct|true|right)")
+_CALLS_WRONG = Words("错|不正确|不对|有误|不符", r"\b(?:wrong|false|incorrect)|not (?:correct|true|right)")
 #: After an option that the reply only begins to speak of.
 _TOPIC = Pattern(r"\s?[:：,，]")
 #: Before the only letter of a reply: it is looked at, and not chosen.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: What a compact text keeps: letters, figures, and signs that stand before something; and what it drops.
 _KEPT = Pattern(r"[^\W_]|[%√∞∪∩∅]|[+\-/.<>=≤≥](?=\S)")
-_DROPPED = Pattern(r"(?:[^\w%√∞∪∩∅+\-/.<>=≤≥]|_|[+\-/.<>=≤≥](?!\S))+")
+_DROPPED = Pattern(r"[\W_](?<![%√∞∪∩∅])(?:(?<![+\-/.<>=≤≥])|(?!\S))")
 _RAISED = str.maketrans("²³", "23")
 _NUMBERS = {
     "一": 0,
