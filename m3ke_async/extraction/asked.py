@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.lazy import lazy
-from m3ke_async.extraction.normalise import legible, same_alphabet
+from m3ke_async.extraction.normalise import is_plain, legible, same_alphabet
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import NOT, RIGHT, Asks, asks, denied_kind, denied_verb, denies
 from m3ke_async.extraction.relevance import Stem
@@ -33,25 +33,19 @@ class Asked:
     def __init__(self, question: str | None, options: Mapping[str, str] | None) -> None:
         self._question = question or ""
         self._options = options or {}
-        self._plain: dict[str, str] = {}
 
     @property
     def has_options(self) -> bool:
         """Whether the options' texts are known."""
         return bool(self._options)
 
-    def option(self, letter: str) -> str:
-        """The text of one option, empty where it is not known."""
-        text = self._plain.get(letter)
-        if text is None:
-            text = legible(str(self._options.get(letter, ""))).strip()
-            self._plain[letter] = text
-        return text
-
     @lazy
     def options(self) -> dict[str, str]:
         """The options' texts by letter."""
-        return {letter: self.option(letter) for letter in self._options}
+        texts = {letter: str(text) for letter, text in self._options.items()}
+        if not is_plain("\n".join(texts.values())):
+            texts = {letter: legible(text) for letter, text in texts.items()}
+        return {letter: text.strip() for letter, text in texts.items()}
 
     @lazy
     def texts(self) -> OptionTexts:

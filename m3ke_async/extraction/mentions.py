@@ -65,7 +65,8 @@ _BULLETS = " -*•·>#\t"
 _LINE_START = frozenset(_BULLETS + "\n")
 _LIST_BEFORE = frozenset("选案是为:：择项除】]>{(（,，。；;、了以故\n")
 _LIST_AFTER = ("项", "选项", "都", "均", "皆", "说法", "正确", "错", "对", "不", "三", "两", "四", "全")
-_GLUE = " .．、:：,，)）(（]】\n\"'“"
+#: What may stand between a letter and its option's text.
+_GLUE = Pattern(r"[ .．、:：,，)）(（\]】\n\"'“]{0,5}")
 
 
 class Mention(NamedTuple):
@@ -182,16 +183,17 @@ def _are_plain(before: Mention, after: Mention) -> bool:
 
 def _told(text: str, end: int, letter: str, asked: Asked) -> int:
     """Where the option's own text ends if it follows the letter that ends at `end`, else 0."""
-    option = asked.option(letter) if end < len(text) else ""
-    if not option:
+    option = asked.options.get(letter)
+    glue = _GLUE.match(text, end)
+    if not option or glue is None:
         return 0
-    for place in range(end, min(end + 6, len(text))):
-        if text.startswith(option, place) and (place > end or len(option) > 1):
-            return place + len(option)
-        if end < place and len(text) < place + len(option) and _breaks_off(text, end, place, option):
+    last = glue.end()
+    place = text.find(option, end + (len(option) == 1), last + len(option))
+    if place >= 0:
+        return place + len(option)
+    for place in range(max(end, len(text) - len(option)) + 1, min(last + 1, len(text))):
+        if _breaks_off(text, end, place, option):
             return len(text)
-        if text[place] not in _GLUE:
-            break
     return 0
 
 
@@ -237,7 +239,7 @@ def _decorated(text: str, start: int, end: int, letters: str, told: int) -> Ment
 
 def _after_text(text: str, mention: Mention, asked: Asked) -> Mention:
     """The mention with its option's text, where that stands before the bracketed letter."""
-    option = asked.option(mention.letters) if asked.has_options else ""
+    option = asked.options.get(mention.letters, "")
     start = mention.start - (text[mention.start - 1] == " ") - len(option)
     if len(option) < 2 or start < 0 or not text.startswith(option, start):
         return mention

@@ -31,6 +31,7 @@ _NAMES_AFTER = (
     " 链 波 楼 字 音 大调 小调 面 端 角 集 罩杯 罗 女士 先生 盘 柱 栏 列 反应 肽 类"
 )
 _AFTER = tuple(_NAMES_AFTER.split())
+_AFTER_STARTS = frozenset(name[0] for name in _AFTER)
 _FORMULA = Pattern(
     r"\s?(?:[=≡∩∪∈∉⊂⊆^·≠≤≥+]|×(?=[^\s)）|])|\s×\s?\w|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|-[A-Za-z])"
 )
@@ -68,7 +69,7 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     """
     right = text[end : end + 1]
     if right not in _FREE and (
-        text.startswith(_AFTER, end)
+        (right in _AFTER_STARTS and text.startswith(_AFTER, end))
         or _FORMULA.match(text, end)
         or (
             _ENGLISH.match(text, end)
