@@ -32,7 +32,8 @@ _SPECIAL = Pattern(f"[{_ALIKE}]")
 _WIDE_SIGNS = "\uff02-\uff07\uff0a\uff0b\uff0d\uff1c"
 _EXCHANGED = Pattern(f"[{_ALIKE}{_WIDE_SIGNS}]")
 #: The characters with which all begins that is exchanged, taken out or overwritten, and the tags of thoughts.
-_UNUSUAL = Pattern(rf"[{_INVISIBLE}{_ALIKE}\\$&<*`~_\[◁]")
+_SIGNS = r"\\$&<*`~_\["
+_UNUSUAL, _UNUSUAL_ASCII = Pattern(f"[{_INVISIBLE}{_ALIKE}{_SIGNS}◁]"), Pattern(f"[{_SIGNS}]")
 _KEPT = "，：（）；"
 _CYRILLIC_AND_GREEK = dict(zip("АВСЕΑΒΕ", "ABCEABE", strict=True))
 #: Each mark begins with one of a few characters, so that all else is passed over at once.
@@ -74,7 +75,7 @@ def _table() -> dict[str, str]:
 
 def is_plain(text: str) -> bool:
     """Whether there is nothing in the text to exchange, take out or overwrite, and no tag."""
-    return _UNUSUAL.search(text) is None
+    return (_UNUSUAL_ASCII if text.isascii() else _UNUSUAL).search(text) is None
 
 
 def legible(text: str) -> str:

@@ -150,15 +150,16 @@ class Cued:
 
     def leftmost(self, text: str, start: int, end: int) -> list[Hit]:
         """All matches that begin at the leftmost place between the two, in the table's order."""
-        for found in self._cue.finditer(text, start, end):
+        while found := self._cue.search(text, start, end):
             place = found.start()
             hits = [
                 Hit(rule, place, own.end())
-                for rule, pattern in self._own[found[0]]
+                for rule, pattern in self._own[text[place]]
                 if (own := pattern.match(text, place, end))
             ]
             if hits:
                 return hits
+            start = place + 1
         return []
 
 

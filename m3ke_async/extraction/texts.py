@@ -53,7 +53,7 @@ _SPLIT = Pattern(r"[0-9.]{2}|[a-z]{2}")
 _LATIN, _NUMERIC = Pattern("[a-z]{3}"), Pattern("[0-9〇零一二两三四五六七八九十百千万亿]")
 #: The longest reply in which what tells an option from the others may stand for it.
 _SHORT = 60
-_ARTICLE = Pattern(r"\A\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
+_ARTICLE = Pattern(r"\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
 _PLACE = Pattern(
     r"(倒数第|第)\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
     r"|(最后|首)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
@@ -75,6 +75,11 @@ def compact(text: str) -> str:
 def _dense(text: str) -> str:
     dense = _DROPPED.sub("", text)
     return dense if dense.isascii() else dense.translate(_RAISED)
+
+
+def _without_article(text: str) -> str:
+    found = _ARTICLE.match(text)
+    return text[found.end() :] if found else text
 
 
 def _places(text: str) -> list[int]:
@@ -105,7 +110,7 @@ class OptionTexts:
     def __init__(self, options: Mapping[str, str], question: str = "") -> None:
         self.asked = question.lower()
         self.plain = {letter: text.lower() for letter, text in options.items()}
-        dense = {letter: _dense(_ARTICLE.sub("", text, count=1)) for letter, text in options.items()}
+        dense = {letter: _dense(_without_article(text)) for letter, text in options.items()}
         low = {letter: text.lower() for letter, text in dense.items()}
         self._cased = len(set(low.values())) < len(set(dense.values()))
         dense = dense if self._cased else low
