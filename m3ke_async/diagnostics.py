@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import erfc, exp, pi, sqrt
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -123,12 +123,14 @@ class Diagnostics:
         served: models and fingerprints that the replies name, the most frequent first.
         outside: the probability that is on no letter where answers begin, as a mean over the replies that
             come with probabilities; None where none does.
+        examples: how many prompts had how many examples; empty where that is not known.
     """
 
     longest: Picks
     shortest: Picks
     served: tuple[Served, ...]
     outside: float | None = None
+    examples: Mapping[int, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in scores.json."""
@@ -137,6 +139,7 @@ class Diagnostics:
             "shortest": self.shortest.to_json(),
             "served": [asdict(one) for one in self.served],
             "outside": self.outside,
+            "examples": {str(shots): n for shots, n in self.examples.items()},
         }
 
     @classmethod
@@ -151,19 +154,25 @@ class Diagnostics:
             Picks(*(value[name][count] for count in counts)) for name in ("longest", "shortest")
         )
         served = tuple(Served(**one) for one in value["served"])
-        return cls(longest, shortest, served, value.get("outside"))
+        examples = {int(shots): int(n) for shots, n in dict(value.get("examples", {})).items()}
+        return cls(longest, shortest, served, value.get("outside"), examples)
 
 
 class Diagnosis:
     """Collects what `Diagnostics` tells; its size does not depend on how many questions there are."""
 
-    __slots__ = ("_longest", "_outside", "_served", "_shortest", "_with_letters")
+    __slots__ = ("_examples", "_longest", "_outside", "_served", "_shortest", "_with_letters")
 
     def __init__(self) -> None:
         self._longest: Counter[_Pick] = Counter()
         self._shortest: Counter[_Pick] = Counter()
         self._served: Counter[tuple[str | None, str | None]] = Counter()
         self._outside, self._with_letters = 0.0, 0
+        self._examples: Counter[int] = Counter()
+
+    def add_prompt(self, shots: int) -> None:
+        """Count a prompt with so many examples."""
+        self._examples[shots] += 1
 
     def add_choice(self, question: Question, choice: str, key: str | None) -> None:
         """Look at the lengths of the options of a question with a chosen letter."""
@@ -188,4 +197,7 @@ class Diagnosis:
         ranked = sorted(self._served.items(), key=lambda item: (-item[1], str(item[0])))
         served = tuple(Served(*who, n) for who, n in ranked)
         mean = round(self._outside / self._with_letters, 6) if self._with_letters else None
-        return Diagnostics(Picks.counted(self._longest), Picks.counted(self._shortest), served, mean)
+        examples = dict(sorted(self._examples.items()))
+        return Diagnostics(
+            Picks.counted(self._longest), Picks.counted(self._shortest), served, mean, examples
+        )

@@ -178,17 +178,18 @@ def _listed(directory: RunDir, now: float) -> ListedRun:
         return ListedRun(name, State.DAMAGED, trouble=str(error))
     if record is None:
         return ListedRun(name, State.DAMAGED, trouble=f"{directory.run_json}: went away")
-    settings, total = record["settings"], None
+    settings, scores = record["settings"], None
     suite = SuiteName(settings.get("suite", SuiteName.M3KE))
     # Where there are none yet, or of another version, the run is there all the same.
     with suppress(OSError, orjson.JSONDecodeError, UsageError):
-        total = Scores.from_json(orjson.loads(directory.scores.read_bytes())).total
+        scores = Scores.from_json(orjson.loads(directory.scores.read_bytes()))
+    total = scores.total if scores else None
     return ListedRun(
         name=name,
         state=_state(directory, record),
         model=settings["model"],
         split=load_layout(suite).taxonomy.named(settings["split"]),
-        shots=settings["shots"],
+        shots=scores.shots(settings["shots"]) if scores else settings["shots"],
         asked=total.asked if total else None,
         labelled=total.labelled if total else None,
         accuracy=total.accuracy if total else None,

@@ -109,6 +109,7 @@ def write_results(
                 for item, found in asked:
                     answer = make_answer(evaluation.settings, item, found, key)
                     choices.append((answer.outcome, answer.choice))
+                    diagnosis.add_prompt(item.prompt.shots)
                     if not isinstance(found, Failure):
                         diagnosis.add_reply(found.model, found.fingerprint, found.letters)
                     line = dump_json(answer.to_json()) + b"\n"

@@ -129,6 +129,10 @@ class Scores:
     diagnostics: Diagnostics | None = None
     repeats: Repeats | None = None
 
+    def shots(self, wanted: int) -> int:
+        """Examples that prompts had at most, by which a run is called; as wanted where that is not known."""
+        return max(self.diagnostics.examples if self.diagnostics else (), default=wanted)
+
     def to_json(self) -> dict[str, Any]:
         """The content of scores.json."""
         return {

@@ -97,7 +97,8 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     reports = {}
     for name, (asked, labelled) in ODD.items():
         folder = tmp_path_factory.mktemp("odd")
-        run = small_run.write_run(folder, asked=asked, labelled=labelled, split="dev" if labelled else "test")
+        split, options = ("dev", ("--shots", "5")) if labelled else ("test", ())
+        run = small_run.write_run(folder, asked=asked, labelled=labelled, split=split, options=options)
         assert m3ke("report", run).code == 0
         reports[name] = run / "report.html"
     return reports
@@ -271,6 +272,8 @@ def test_an_odd_run_is_an_honest_page(browser: Browser, odd: dict[str, Path], na
         assert re.findall(r"\b(?<![.,\d])1 (?:questions|replies|asks|requests)\b", text) == []
         assert opened.complaints == []
         assert ("No accuracy" in text) == (not ODD[name][1])
+        assert ("Fewer examples than --shots 5" in text) == ODD[name][1]
+        assert ", 5-shot" not in text
 
 
 def test_a_page_that_was_not_painted_yet_has_its_questions(browser: Browser, rotated: Path) -> None:

@@ -212,6 +212,27 @@ def test_half_a_line_of_the_answers_is_told_once(tmp_path: Path, form: str, *, w
     assert "answers.jsonl is not what scores.json counts" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("rows", "shots", "said"),
+    [
+        ((1, 1), 0, "Fewer examples than --shots 3: 2 of 2 prompts have 0"),
+        ((3, 1), 2, "Fewer examples than --shots 3: 4 of 4 prompts have 0 to 2"),
+        ((4, 3), 3, "Fewer examples than --shots 3: 3 of 7 prompts have 2"),
+        ((4, 4), 3, None),
+    ],
+)
+def test_a_run_is_called_by_the_examples_that_were_sent(
+    tmp_path: Path, rows: tuple[int, int], shots: int, said: str | None
+) -> None:
+    asked = {f"Q{task}-{n}": ("A", "A") for task, size in enumerate(rows) for n in range(size)}
+    run = write_run(tmp_path, asked=asked, options=("--shots", "3"))
+    assert m3ke("report", run, "--format", "md").code == 0
+    text = (run / "report.md").read_text("utf-8")
+    assert text.startswith(f"# custom/m, dev, {shots}-shot\n")
+    assert said in text if said else "Fewer examples" not in text
+    assert [one["shots"] for one in m3ke("runs", "--results", run.parent, "--json").json] == [shots]
+
+
 def test_where_a_report_is_is_told_as_json(run: Path) -> None:
     ran = m3ke("report", run, "--format", "md", "--json")
     assert ran.json == {"path": str(run / "report.md")}

@@ -63,7 +63,7 @@ def write_leaderboard(
         "README.txt": _README.format(
             model=evaluation.model,
             split=scores.split,
-            shots=evaluation.settings.shots,
+            shots=scores.shots(evaluation.settings.shots),
             asked=counted(scores.total.asked, "question"),
             answered=scores.total.answered,
         ).encode(),

@@ -58,7 +58,7 @@ def write_lm_eval_results(path: Path, result: RunResult, record: Mapping[str, An
             | {name: [task.name for task in members] for name, members in clusters.items()},
             "configs": {task.name: _config(task, settings, generation) for task in tasks},
             "versions": dict.fromkeys(names, settings["template"]),
-            "n-shot": dict.fromkeys(names, settings["shots"]),
+            "n-shot": dict.fromkeys(names, result.scores.shots(settings["shots"])),
             "higher_is_better": {name: {"acc": True, "answered": True} for name in names},
             "n-samples": {task.name: {"original": task.size, "effective": task.asked} for task in tasks},
             "config": {

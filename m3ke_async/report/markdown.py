@@ -31,7 +31,8 @@ def markdown(scores: Scores, record: Mapping[str, Any], published: PublishedTabl
         published: the table to stand beside the run.
     """
     settings = record["settings"]
-    title = f"{settings['model']}, {scores.taxonomy.named(scores.split)}, {settings['shots']}-shot"
+    split, shots = scores.taxonomy.named(scores.split), scores.shots(settings["shots"])
+    title = f"{settings['model']}, {split}, {shots}-shot"
     lines = [f"# {_text(title)}", ""]
     lines += [f"- {_text(line)}" for line in summary_lines(scores, shots=settings["shots"])]
     if published is not None and scores.averages.over_clusters_pooled.value is not None:

@@ -56,7 +56,7 @@ def render(
         settings_lines: the effective settings, printed first as they are.
         published: the table to stand beside the run; None for other suites than M3KE.
         console: where to; its width, encoding and colours are kept to.
-        shots: examples per question.
+        shots: examples per question, as they were wanted.
         tasks: whether to add a row for every task that was asked.
     """
     for line in settings_lines:
@@ -209,7 +209,8 @@ def _remarks(scores: Scores, shots: int) -> list[str]:
         *_remarks_on_probabilities(scores.diagnostics),
         *_remarks_on_servers(scores.diagnostics),
         *_remarks_on_coverage(scores),
-        *_remarks_on_dev(scores, shots),
+        *_remarks_on_examples(scores.diagnostics, shots),
+        *_remarks_on_dev(scores, scores.shots(shots)),
     ]
 
 
@@ -291,6 +292,19 @@ def _remarks_on_coverage(scores: Scores) -> list[str]:
     return remarks
 
 
+def _remarks_on_examples(found: Diagnostics | None, shots: int) -> list[str]:
+    """Tasks may have fewer labelled dev rows than examples were wanted."""
+    examples = found.examples if found is not None else {}
+    fewer = [number for number in examples if number < shots]
+    if not fewer:
+        return []
+    few = sum(examples[number] for number in fewer)
+    prompts = counted(sum(examples.values()), "prompt has", "prompts have")
+    least, most = min(fewer), max(fewer)
+    had = f"{least}" if least == most else f"{least} to {most}"
+    return [f"Fewer examples than --shots {shots}: {few:,} of {prompts} {had}"]
+
+
 def _remarks_on_dev(scores: Scores, shots: int) -> list[str]:
     remarks = []
     if (interval := scores.total.interval) is not None:
@@ -364,6 +378,7 @@ def _beside_published(console: Console, scores: Scores, published: PublishedTabl
     ]
     source = f"{published.source.removeprefix('https://')} at {published.commit}"
     title = f"Beside the {published.shots}-shot results of {source}, in %"
+    shots = scores.shots(shots)
     if shots != published.shots:
         title += f" (this run: {shots}-shot)"
     print_grid(console, title, ("", *_CLUSTER_HEADINGS.values(), "Average"), rows)

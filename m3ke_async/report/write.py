@@ -136,11 +136,8 @@ def _write_numbers(path: Path, form: Format, result: RunResult, record: Mapping[
         with whole_file(path) as file:
             file.write(escape_surrogates(markdown(scores, record, table_beside(record))).encode())
     elif form is Format.PNG:
-        write_png(
-            path,
-            scores,
-            f"{settings['model']}, {scores.taxonomy.named(scores.split)}, {settings['shots']}-shot",
-        )
+        split, shots = scores.taxonomy.named(scores.split), scores.shots(settings["shots"])
+        write_png(path, scores, f"{settings['model']}, {split}, {shots}-shot")
     elif form is Format.LM_EVAL:
         write_lm_eval_results(path, result, record)
     else:

@@ -12,9 +12,15 @@ function suite() {
   return scores.suite?.tasks ? scores.suite.title : run.data.split(/[\\/]/).pop();
 }
 
+// As many as were wanted, or as the prompts had at most.
+function shots() {
+  const sent = Object.keys(scores.diagnostics?.examples ?? {}).map(Number);
+  return sent.length ? Math.max(...sent) : run.settings.shots;
+}
+
 function header() {
   const written = run.written_at ?? "";
-  return heading(run.settings.model, `${suite()} ${scores.split}, ${run.settings.shots}-shot, ${run.state}, ${written}`, draw);
+  return heading(run.settings.model, `${suite()} ${scores.split}, ${shots()}-shot, ${run.state}, ${written}`, draw);
 }
 
 function headline() {
@@ -48,7 +54,16 @@ function remarks() {
   else if (!labelled) lines.push(say(scores.suite ? "noLabelsHere" : "noLabels"));
   if (total.missing + total.outcomes.failed) lines.push(say("incomplete", count(total.outcomes.failed), count(total.missing)));
   if (labelled && averages.over_clusters_pooled.partial) lines.push(say("partial", count(total.labelled), count(total.size)));
-  return [...lines.map(warning), ...servers()];
+  return [...lines.map(warning), ...fewerExamples(), ...servers()];
+}
+
+function fewerExamples() {
+  const all = Object.entries(scores.diagnostics?.examples ?? {}).map(([number, prompts]) => [Number(number), prompts]);
+  const fewer = all.filter(([number]) => number < run.settings.shots);
+  if (!fewer.length) return [];
+  const [least, most] = d3.extent(fewer, ([number]) => number);
+  const prompts = (pairs) => count(d3.sum(pairs, ([, number]) => number));
+  return [warning(say("fewerExamples", run.settings.shots, prompts(fewer), prompts(all), least === most ? least : `${least}–${most}`))];
 }
 
 function servers() {
@@ -105,9 +120,8 @@ function beside() {
   };
   const rows = [own, ...published.rows].sort((one, other) => other.average - one.average)
     .map((row) => ({ own: row.own, cells: [row.model, ...clusters.map((name) => points(row.clusters[name])), points(row.average)] }));
-  const shots = run.settings.shots;
   return [section(say("published", published.shots),
-    ...(shots === published.shots ? [] : [warning(say("otherShots", shots))]),
+    ...(shots() === published.shots ? [] : [warning(say("otherShots", shots()))]),
     table([say("model"), ...clusters.map(named), say("mean")], rows),
     note(say("source", published.source, published.commit)))];
 }

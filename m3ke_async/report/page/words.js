@@ -40,6 +40,10 @@ const WORDS = {
     "Partial: the averages cover {0} of {1} {1|question|questions} and must not be compared with a published Average.",
     "部分结果：平均分只覆盖 {1} 道题中的 {0} 道，不可与已发表的平均分比较。",
   ],
+  fewerExamples: [
+    "Fewer examples than --shots {0}: {1} of {2} {2|prompt has|prompts have} {3}.",
+    "示例少于 --shots {0}：{2} 条提示中有 {1} 条只有 {3} 个示例。",
+  ],
   published: ["Beside the published {0}-shot results", "与已发表的 {0}-shot 结果对照"],
   otherShots: ["This run is {0}-shot.", "本次运行为 {0}-shot。"],
   source: ["Source: {0} at {1}. In %.", "来源：{0}，提交 {1}。单位 %。"],
