@@ -38,7 +38,9 @@ def run_loop(main: Coroutine[object, object, T]) -> T:
 
 
 async def _terminable(main: Coroutine[object, object, T]) -> T:
-    _on_sigterm(signal.getsignal(signal.SIGINT))  # the runner's own, which cancels this task
+    cancel = signal.getsignal(signal.SIGINT)  # the runner's own, which cancels this task
+    if callable(cancel):  # else Ctrl-C is ignored, as in a job that a script left in the background
+        _on_sigterm(cancel)
     return await main
 
 
