@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from m3ke_async.backlog import Backlog, Job
-    from m3ke_async.course import Course
+    from m3ke_async.backlog import Job
+    from m3ke_async.course import Course, Means
     from m3ke_async.endpoint import Endpoint
-    from m3ke_async.engine import EngineSettings
     from m3ke_async.pace import Reservation
-    from m3ke_async.store import ReplyStore
-    from m3ke_async.tally import Tally
 
 #: Seconds that the reply to an overdue attempt may still come before it is asked again.
 LATE = 60.0
@@ -28,27 +25,14 @@ class Admission:
 
     Args:
         course: the run.
-        backlog: takes back what is not to be sent now.
-        endpoints: all of them, since a question may go to another one.
-        store: knows what is answered, and what another process asks.
-        settings: bounds.
-        tally: counts.
+        means: what it asks with.
         close: ends a question that needs no reply more; how often it stands in the suite.
     """
 
-    def __init__(
-        self,
-        *,
-        course: Course,
-        backlog: Backlog,
-        endpoints: tuple[Endpoint, ...],
-        store: ReplyStore,
-        settings: EngineSettings,
-        tally: Tally,
-        close: Callable[[Job], int],
-    ) -> None:
-        self._course, self._backlog, self._endpoints, self._store = course, backlog, endpoints, store
-        self._settings, self._tally, self._close = settings, tally, close
+    def __init__(self, course: Course, means: Means, close: Callable[[Job], int]) -> None:
+        self._course, self._close = course, close
+        self._backlog, self._endpoints, self._store = means.backlog, means.endpoints, means.store
+        self._settings, self._tally = means.settings, means.tally
         self._admitting: dict[asyncio.Task[None], Endpoint] = {}
         self._moved: set[asyncio.Task[None]] = set()
 

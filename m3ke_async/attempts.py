@@ -25,18 +25,11 @@ from m3ke_async.scrub import scrub_all
 from m3ke_async.store import Failure, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from m3ke_async.address import Address
-    from m3ke_async.backlog import Ask, Backlog, Job
-    from m3ke_async.course import Course
+    from m3ke_async.backlog import Job
+    from m3ke_async.course import Course, Means
     from m3ke_async.endpoint import Endpoint
-    from m3ke_async.engine import EngineSettings
     from m3ke_async.pace import Reservation
-    from m3ke_async.profile import Profile
-    from m3ke_async.retry import RetryPolicy
-    from m3ke_async.store import ReplyStore
-    from m3ke_async.tally import Tally
     from m3ke_async.wire.transport import Response
 
 #: A provider that asks for a longer wait than this many seconds stops the run, resumably.
@@ -90,43 +83,15 @@ class Attempts:
 
     Args:
         course: the run.
-        backlog: takes back what must be asked again.
-        endpoints: all of them, since a question may go to another one the next time.
-        store: keeps replies and failures.
-        retry: decides on further tries.
-        profile: of the provider.
-        settings: bounds.
-        tally: counts.
-        on_reply: is told of every reply after it is stored.
-        warn: is told, in one line, of what the user should know now.
+        means: what it asks with.
     """
 
-    def __init__(
-        self,
-        *,
-        course: Course,
-        backlog: Backlog,
-        endpoints: tuple[Endpoint, ...],
-        store: ReplyStore,
-        retry: RetryPolicy,
-        profile: Profile,
-        settings: EngineSettings,
-        tally: Tally,
-        on_reply: Callable[[Ask, Reply], None],
-        warn: Callable[[str], None],
-    ) -> None:
-        self._course, self._backlog, self._endpoints = course, backlog, endpoints
-        self._store, self._retry, self._profile = store, retry, profile
-        self._settings, self._tally, self._on_reply, self._warn = settings, tally, on_reply, warn
-        self.admission = Admission(
-            course=course,
-            backlog=backlog,
-            endpoints=endpoints,
-            store=store,
-            settings=settings,
-            tally=tally,
-            close=self._close,
-        )
+    def __init__(self, course: Course, means: Means) -> None:
+        self._course, self._backlog, self._endpoints = course, means.backlog, means.endpoints
+        self._store, self._retry, self._profile = means.store, means.retry, means.profile
+        self._settings, self._tally = means.settings, means.tally
+        self._on_reply, self._warn = means.on_reply, means.warn
+        self.admission = Admission(course, means, self._close)
         self._keeping: set[asyncio.Task[None]] = set()
         self._said: set[str] = set()
         self._answers = self._blanks = self._refused = 0

@@ -22,15 +22,11 @@ from m3ke_async.wire.chat import CHAT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from m3ke_async.backlog import Ask, Backlog
+    from m3ke_async.backlog import Ask
+    from m3ke_async.course import Means
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.lanes import Lane
-    from m3ke_async.profile import Profile
-    from m3ke_async.request import Reply
-    from m3ke_async.retry import RetryPolicy
     from m3ke_async.rules import Kind
-    from m3ke_async.store import ReplyStore
-    from m3ke_async.tally import Tally
     from m3ke_async.wire.protocol import Protocol
 
 #: Workers that start together; the next ones follow a moment later, since a burst of new
@@ -77,52 +73,18 @@ class EngineSettings:
 
 
 class Engine:
-    """Asks every question of the backlog; each ends with a reply or a failure in the store.
+    """Asks every question of the backlog; each ends with a reply or a failure in the store."""
 
-    Args:
-        backlog: the questions.
-        endpoints: at least one; the least busy is asked.
-        store: keeps replies and failures.
-        retry: decides on further tries.
-        profile: of the provider.
-        settings: bounds.
-        tally: counts, shared with the progress display.
-        on_reply: is told of every reply after it is stored.
-        warn: is told, in one line, of what the user should know now.
-    """
-
-    def __init__(
-        self,
-        *,
-        backlog: Backlog,
-        endpoints: tuple[Endpoint, ...],
-        store: ReplyStore,
-        retry: RetryPolicy,
-        profile: Profile,
-        settings: EngineSettings,
-        tally: Tally,
-        on_reply: Callable[[Ask, Reply], None],
-        warn: Callable[[str], None],
-    ) -> None:
-        self._backlog, self._endpoints, self._settings, self._tally = backlog, endpoints, settings, tally
-        self._attempts = Attempts(
-            course=self,
-            backlog=backlog,
-            endpoints=endpoints,
-            store=store,
-            retry=retry,
-            profile=profile,
-            settings=settings,
-            tally=tally,
-            on_reply=on_reply,
-            warn=warn,
-        )
+    def __init__(self, means: Means) -> None:
+        self._backlog, self._endpoints = means.backlog, means.endpoints
+        self._settings, self._tally = means.settings, means.tally
+        self._attempts = Attempts(self, means)
         self._workers: set[asyncio.Task[None]] = set()
         self._late: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None  # of the next pump
         self._ramp_until = 0.0  # no worker is added before
         self._timers: list[asyncio.TimerHandle] = []
-        self._alone = settings.probe
+        self._alone = means.settings.probe
         self._stop: BaseException | None = None
 
     async def run(self) -> None:

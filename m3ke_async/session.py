@@ -258,20 +258,23 @@ class _Asking:
     ) -> None:
         """Let an engine ask, as long as its local server lives and nobody interrupts it."""
         from m3ke_async.backlog import Backlog
+        from m3ke_async.course import Means
         from m3ke_async.engine import Engine
         from m3ke_async.lanes import Lanes
 
         display, target = self.session.display, self.session.target
         engine = Engine(
-            backlog=Backlog(Lanes(asks, lead=lead)),
-            endpoints=endpoints,
-            store=self.store,
-            retry=self.retry,
-            profile=target.profile,
-            settings=settings,
-            tally=tally,
-            on_reply=on_reply,
-            warn=display.warn,
+            Means(
+                backlog=Backlog(Lanes(asks, lead=lead)),
+                endpoints=endpoints,
+                store=self.store,
+                retry=self.retry,
+                profile=target.profile,
+                settings=settings,
+                tally=tally,
+                on_reply=on_reply,
+                warn=display.warn,
+            )
         )
         with ExitStack() as stack:
             if self.server is not None:

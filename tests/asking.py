@@ -16,6 +16,7 @@ from m3ke_async.address import parse_address
 from m3ke_async.backlog import Ask, Backlog
 from m3ke_async.breaker import Breaker
 from m3ke_async.concurrency import AdaptiveConcurrency
+from m3ke_async.course import Means
 from m3ke_async.endpoint import Endpoint
 from m3ke_async.engine import Engine, EngineSettings
 from m3ke_async.lanes import Lanes
@@ -159,17 +160,23 @@ class Bench:
             for number, wire in enumerate(self.wires)
         )
         self.engine = Engine(
-            backlog=Backlog(Lanes((self._lane(task) for task in self.questions), lead=self.lead)),
-            endpoints=self.endpoints,
-            store=self.store,
-            retry=RetryPolicy(max_attempts=self.attempts, rng=random.Random(2)),  # noqa: S311 - as above
-            profile=_PROFILE,
-            settings=EngineSettings(
-                timeout=self.timeout, max_tokens=64, budget=self.budget, price=self.price, probe=self.probe
-            ),
-            tally=self.tally,
-            on_reply=self.on_reply or self._keep,
-            warn=self.warned.append,
+            Means(
+                backlog=Backlog(Lanes((self._lane(task) for task in self.questions), lead=self.lead)),
+                endpoints=self.endpoints,
+                store=self.store,
+                retry=RetryPolicy(max_attempts=self.attempts, rng=random.Random(2)),  # noqa: S311 - as above
+                profile=_PROFILE,
+                settings=EngineSettings(
+                    timeout=self.timeout,
+                    max_tokens=64,
+                    budget=self.budget,
+                    price=self.price,
+                    probe=self.probe,
+                ),
+                tally=self.tally,
+                on_reply=self.on_reply or self._keep,
+                warn=self.warned.append,
+            )
         )
         return self.engine
 
