@@ -42,10 +42,9 @@ class Asked:
     @lazy
     def options(self) -> dict[str, str]:
         """The options' texts by letter."""
-        texts = {letter: str(text) for letter, text in self._options.items()}
-        if not is_plain("\n".join(texts.values())):
-            texts = {letter: legible(text) for letter, text in texts.items()}
-        return {letter: text.strip() for letter, text in texts.items()}
+        if is_plain("\n".join(map(str, self._options.values()))):
+            return {letter: str(text).strip() for letter, text in self._options.items()}
+        return {letter: legible(str(text)).strip() for letter, text in self._options.items()}
 
     @lazy
     def texts(self) -> OptionTexts:
@@ -75,8 +74,9 @@ class Asked:
     @lazy
     def lettered(self) -> frozenset[str]:
         """The letters that are options' texts themselves."""
-        short = [text for option in self._options.values() if len(text := str(option).strip(" $")) == 1]
-        return frozenset([letter for text in short if "A" <= (letter := same_alphabet(text)) <= "Z"])
+        short = [letter for letter, text in self.options.items() if len(text) == 1]
+        texts = (same_alphabet(str(self._options[letter]).strip(" $")) for letter in short)
+        return frozenset(text for text in texts if len(text) == 1 and "A" <= text <= "Z")
 
     @lazy
     def all_of_them(self) -> str | None:

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 #: Signs that a clause speaks of what is wrong.
 _NEGATIVE = Words(
     r"不正确|错误|不属于|不是|不能|不可能|不符合|有误|不恰当|不包括|不当|不合|不对|不准确|不会|无关|不成立|没有|无法|并非|不选"
-    r"|(?:有|存在)(?:语病|歧义|毛病|错别字|别字)",
+    r"|有(?:语病|歧义|毛病|错别字|别字)|存在(?:语病|歧义|毛病|错别字|别字)",
     r"\b(?:except\b|not\b|false\b|incorrect|untrue|wrong)",
 )
-_POSITIVE = Words(r"(?<!不)正确|(?<!不)符合|对的|成立", r"\b(?:correct|true\b|right\b)")
+_POSITIVE = Words(r"正(?<!不正)确|符(?<!不符)合|对的|成立", r"\b(?:correct|true\b|right\b)")
 _STOPS = ("", "。", ".", "\n", "!", "！")
 _PAUSE = "，,。；;\n"
 _CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTALL)

@@ -184,7 +184,7 @@ def _are_plain(before: Mention, after: Mention) -> bool:
 def _told(text: str, end: int, letter: str, asked: Asked) -> int:
     """Where the option's own text ends if it follows the letter that ends at `end`, else 0."""
     option = asked.options.get(letter)
-    glue = _GLUE.match(text, end)
+    glue = _GLUE.match(text, end) if option else None
     if not option or glue is None:
         return 0
     last = glue.end()
@@ -339,11 +339,11 @@ def shape(text: str, mentions: Sequence[Mention]) -> Shape:
     places: list[int] = []
     place = length = 0
     for mention in mentions:
-        gap = text[place : mention.start].lower()
+        gap = text[place : mention.start]
         length += len(gap)
         places.append(length)
         length += 1
-        pieces += [gap, mention.mark]
+        pieces += (gap, mention.mark)
         place = mention.end
-    pieces.append(text[place:].lower())
-    return Shape("".join(pieces), places)
+    pieces.append(text[place:])
+    return Shape("".join(pieces).lower(), places)

@@ -88,7 +88,9 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
 
 def _is_named(text: str, start: int, left: str) -> bool:
     """Whether the word before makes the letter a name: 维生素, vitamin, a point, a path."""
-    place = len(text[max(0, start - 10) : start].rstrip(" ")) + max(0, start - 10)
+    place = start
+    if left == " ":
+        place = len(text[max(0, start - 10) : start].rstrip(" ")) + max(0, start - 10)
     last = text[place - 1 : place]
     if left not in _SIGNS_BEFORE and last not in _ENDS_BEFORE and not last.isdecimal():
         return False

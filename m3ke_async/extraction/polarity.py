@@ -24,13 +24,15 @@ RIGHT, WRONG, NOT = Asks
 
 _WRONG = Words(
     r"不正确|错误|错的|有误|不恰当|不当|不对|不准确|不成立|不妥|不合理|不确切|不合适|不科学|不真实"
-    r"|(?:有|存在)(?:语病|歧义|毛病|错别字|别字)",
+    r"|有(?:语病|歧义|毛病|错别字|别字)|存在(?:语病|歧义|毛病|错别字|别字)",
     r"\b(?:false\b|incorrect|untrue|wrong)|n[o'’]t (?:true|correct|right|accurate|valid)",
 )
+#: What did not happen may be a cause that the question asks about.
+_NO_CAUSE = "(?!.{0,30}(?:原因|因为|结果|后果|影响|意义))"
 _NOT = Words(
     r"不属|不(?:就|都)?是|不能|不可|不符|不包|不会|无关|不需|不由|不互|不应|不得|不存在|不同于|除外|除了.{0,4}\Z|不适|不宜|不享有|不具|没有|不在"
     r"|不利|不必|不构成|不参与|不含|不发生|不影响|不一致|不受|无法|并非|不起|未.{1,8}(?:哪|何|的[是有一])|不作为|不产生|不需要"
-    r"|(?:未曾|不曾|从未|未被)(?!.{0,30}(?:原因|因为|结果|后果|影响|意义))",
+    rf"|未[曾被]{_NO_CAUSE}|不曾{_NO_CAUSE}|从未{_NO_CAUSE}",
     r"\bexcept\b|\b(?:is|are|was|were|does|do|did|can|could|has|have|would|should|will|must)\s?n[o'’]t\b"
     r"|\bnot\s(?:an?|one|likely|considered|included|usually|typically|part|the)\b|\bleast\b",
 )
