@@ -6,10 +6,12 @@ import time
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from m3ke_async.choice import POLICIES, extract_choice
+from m3ke_async.extraction.normalise import invisible, is_plain, same_alphabet, without_markup
+from m3ke_async.extraction.reasoning import thoughts
 from m3ke_async.request import Outcome
 
 CAPITAL = "中华人民共和国的首都是"
@@ -139,6 +141,18 @@ PROSE = st.lists(
     ),
     max_size=30,
 )
+
+
+@settings(max_examples=300, deadline=None)
+@given(REPLIES)
+@example("[think]A[/think]B")
+@example("◁think▷A◁/think▷B")
+@example("`<think>` B")
+def test_a_plain_reply_is_read_as_it_is(reply: str) -> None:
+    changed = (
+        without_markup(same_alphabet(reply)) != reply or invisible(reply) or thoughts(reply) != ([], False)
+    )
+    assert not (is_plain(reply) and changed)
 
 
 @settings(max_examples=300, deadline=None)

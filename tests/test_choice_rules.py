@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
 
 from m3ke_async.extraction.asked import Asked
+from m3ke_async.extraction.mentions import find_letters, shape
 from m3ke_async.extraction.normalise import same_alphabet, without_markup
 from m3ke_async.extraction.reader import Reader
-from m3ke_async.extraction.rules import Place, Rule, Says
+from m3ke_async.extraction.rules import Cued, Place, Rule, Says, placed
 from m3ke_async.extraction.table import RULES, RULES_VERSION
 
 if TYPE_CHECKING:
@@ -58,3 +60,22 @@ def test_a_pattern_repeats_without_bound_only_single_characters(rule: Rule) -> N
     unbounded = re.findall(r"\)[*+]|\)\{\d+,\}", rule.pattern)
     assert len(unbounded) <= 1
     assert not re.search(r"[*+}]\)[*+]", rule.pattern)
+
+
+@pytest.mark.parametrize("place", [Place.BEFORE, Place.AFTER])
+@pytest.mark.parametrize("latin", [False, True])
+def test_rules_read_by_cue_are_found_where_trying_each_of_them_finds_them(place: Place, latin: bool) -> None:
+    rules = placed(RULES, place, latin=latin)
+    cued = Cued(rules, words=latin)
+    edge = r"(?<!\w)" if latin else ""
+    patterns = [(rule.name, re.compile(edge + rule.pattern)) for rule in rules]
+
+    def tried(form: str) -> list[tuple[int, str]]:
+        found = ([(at, name) for name, own in patterns if own.match(form, at)] for at in range(len(form)))
+        return next(filter(None, found), [])
+
+    for reply in chain.from_iterable((rule.example, rule.counter) for rule in RULES):
+        text = without_markup(same_alphabet(reply))
+        form = shape(text, find_letters(text, Asked(None, None))).text
+        hits = cued.leftmost(form, 0, len(form))
+        assert [(hit.start, hit.rule.name) for hit in hits] == tried(form)
