@@ -31,7 +31,7 @@ from m3ke_async.request import Reply, Usage
 from m3ke_async.run import run
 from m3ke_async.rundir import RunDir
 from m3ke_async.session import ask
-from m3ke_async.settings import make_settings
+from m3ke_async.settings_checks import make_settings
 from m3ke_async.store import ReplyStore
 from m3ke_async.suite import load_suite
 from m3ke_async.wire.transport import Response, Transport

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from m3ke_async.errors import StoppedError
 from m3ke_async.run import RunResult, run
-from m3ke_async.settings import RunOptions, make_settings
+from m3ke_async.settings_checks import make_settings
 from m3ke_async.suite import Suite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
+
+    from m3ke_async.settings import RunOptions
 
 
 async def evaluate(

@@ -20,7 +20,7 @@ from m3ke_async.results import make_answers, write_results
 from m3ke_async.run import RunResult
 from m3ke_async.rundir import differences, find_run
 from m3ke_async.score import Scores
-from m3ke_async.settings import make_settings
+from m3ke_async.settings_checks import make_settings
 from m3ke_async.store import StoreError
 from m3ke_async.suite import load_suite
 from m3ke_async.tally import Ledger

@@ -26,7 +26,7 @@ from m3ke_async.providers import load_profile
 from m3ke_async.request import ChatRequest, canonical_body
 from m3ke_async.retry import RetryPolicy
 from m3ke_async.run import RunResult, run
-from m3ke_async.settings import RunSettings, make_settings
+from m3ke_async.settings_checks import make_settings
 from m3ke_async.suite import Question
 from m3ke_async.tally import Budget, Price, Tally
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pytest
 
     from m3ke_async.request import Reply
+    from m3ke_async.settings import RunSettings
     from m3ke_async.store import ReplyStore
     from m3ke_async.wire.transport import Transport
     from tests.server import Wire

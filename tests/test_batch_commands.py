@@ -16,7 +16,7 @@ from m3ke_async.batch.client import BatchClient
 from m3ke_async.batch.collect import Collector, take_lines
 from m3ke_async.errors import ExitCode
 from m3ke_async.progress import Silent
-from m3ke_async.settings import make_settings
+from m3ke_async.settings_checks import make_settings
 from m3ke_async.store import ReplyStore
 from m3ke_async.target import Target, find_target
 from tests.asking import ended, start

@@ -33,7 +33,7 @@ from m3ke_async import __version__
 from m3ke_async.cli import cli
 from m3ke_async.errors import ExitCode
 from m3ke_async.prompt import load_template
-from m3ke_async.settings import make_settings, read_config
+from m3ke_async.settings_checks import make_settings, read_config
 from tests.server import completion
 
 if TYPE_CHECKING:

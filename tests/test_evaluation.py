@@ -9,7 +9,7 @@ import pytest
 from m3ke_async.evaluation import Evaluation, make_evaluation
 from m3ke_async.providers import load_profile
 from m3ke_async.rundir import run_name
-from m3ke_async.settings import make_settings
+from m3ke_async.settings_checks import make_settings
 from m3ke_async.suite import load_suite
 from tests.questions import write_suite
 

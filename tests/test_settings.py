@@ -8,7 +8,8 @@ import pytest
 
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.prompt import FewShot
-from m3ke_async.settings import RunOptions, RunSettings, make_settings, read_config
+from m3ke_async.settings import RunOptions, RunSettings
+from m3ke_async.settings_checks import make_settings, read_config
 from m3ke_async.shard import Shard
 from m3ke_async.suite import Split
 from m3ke_async.tally import Budget, Price

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from m3ke_async.errors import ExitCode, UsageError
-from m3ke_async.settings import make_settings
+from m3ke_async.settings_checks import make_settings
 from m3ke_async.shard import WHOLE, Shard
 from tests.asking import ask
 from tests.questions import marks, write_suite

@@ -19,7 +19,7 @@ from m3ke_async.errors import DataError, UsageError
 from m3ke_async.evaluation import make_evaluation
 from m3ke_async.providers import load_profile
 from m3ke_async.score import Scores
-from m3ke_async.settings import make_settings
+from m3ke_async.settings_checks import make_settings
 from m3ke_async.suite import Question, Split, Suite, load_suite
 from m3ke_async.suites.layout import PUBLISHED, load_layout
 from m3ke_async.suites.taxonomy import SuiteName

@@ -136,7 +136,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def given_settings(model: str | None, config: Path | None, given: Mapping[str, Any]) -> RunSettings:
     """Options of the command line before those of the file."""
-    from m3ke_async.settings import make_settings, read_config
+    from m3ke_async.settings_checks import make_settings, read_config
 
     options = read_config(config) if config is not None else {}
     named = options.pop("model", None)

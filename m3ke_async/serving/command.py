@@ -14,7 +14,7 @@ from m3ke_async.places import cache_dir
 from m3ke_async.providers import load_profile
 from m3ke_async.serving.hosted import M3KE_LONGEST, demand_of
 from m3ke_async.serving.sizing import Demand
-from m3ke_async.settings import make_settings
+from m3ke_async.settings_checks import make_settings
 from m3ke_async.suite import Split
 
 if TYPE_CHECKING:

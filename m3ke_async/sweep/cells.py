@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.places import user_path
-from m3ke_async.settings import RunOptions, RunSettings, make_settings
+from m3ke_async.settings import RunOptions, RunSettings
+from m3ke_async.settings_checks import make_settings
 from m3ke_async.toml_table import read_toml
 
 if TYPE_CHECKING:
