@@ -22,27 +22,18 @@ from typing import TYPE_CHECKING, Protocol
 
 from m3ke_async.limits import LAG, Charge, RequestPace, Room, TokenEstimate, TokenPace
 from m3ke_async.rate_headers import NOTHING
+from m3ke_async.refusals import REMEMBERED, Refusals
 
 if TYPE_CHECKING:
     from m3ke_async.request import Usage
 
 #: Seconds: uvloop turns timers under a millisecond into a busy loop.
 _SHORTEST_SLEEP = 0.002
-#: Everybody is held back when half of so many last sends were refused. One refusal among answers is its
-#: own request's affair: pausing everybody for each made a run with 2.5 % of them 1.6 times longer (measured).
-_ROW = 8
-#: Seconds of a first hold where the server names no wait; doubled for each further one without an answer.
-_HOLD, _LONGEST_HOLD = 1.0, 20.0
-#: A hold that answers ended, but after which refusals repeat within so many sends, is of no use: refusals
-#: need not be about the rate, some servers refuse every first try, or so many at random. After so many such
-#: holds in a row nobody is held back for so many seconds, as long as questions get through: of so many
-#: refusals no more than this share was of a third try or a later one.
-_SOON, _USELESS, _FREE_SECONDS, _LATE_TRIES_AMONG, _LATE_TRIES = 24, 3, 30.0, 32, 0.2
 #: After a long hold the n-th request goes about _RAMP / n seconds after the one before, so that their number
 #: grows by half each 40 ms; this care ends when nobody waits _RAMP_SECONDS after the hold.
 _RAMP, _RAMP_SECONDS = 0.1, 1.0
 #: Refusals among so many sends under a known limit that lower our own rate, by how much, how far, how long.
-_EASE_AFTER, _EASE_AMONG = 3, 64
+_EASE_AFTER, _EASE_AMONG = 3, REMEMBERED
 _EASE, _EASE_LEAST, _EASE_SECONDS = 0.95, 0.85, 60.0
 #: Seconds in which refusals of one wave lower the rate only once.
 _EASE_PAUSE = 10.0
@@ -132,12 +123,7 @@ class Pace:
         self._held_until = -math.inf
         self._ramp_at: float | None = None  # when the next may go after a hold; None outside
         self._ramp_step, self._ramp_count = _RAMP, 0
-        self._next_hold = _HOLD / 2  # the first is doubled, too
-        self._answers = self._useless_holds = 0
-        self._sent_before_hold = -math.inf
-        self._free_until = -math.inf
-        self._late_tries: deque[bool] = deque(maxlen=_LATE_TRIES_AMONG)
-        self._refused_sends: deque[float] = deque(maxlen=_EASE_AMONG)
+        self._refusals = Refusals()
         self._ease = self._share = 1.0
         self._eased_at = -math.inf
         self._open = False
@@ -283,7 +269,7 @@ class Pace:
 
     def answered(self) -> None:
         """A request was answered, well or badly, but not refused for its rate."""
-        self._answers += 1
+        self._refusals.add_answer()
         if self._ease < 1 and asyncio.get_running_loop().time() >= self._eased_at + _EASE_SECONDS:
             self._ease = 1.0
             self._apply_rates()
@@ -299,46 +285,26 @@ class Pace:
             Whether refusals repeat, so that fewer requests should be in flight, too.
         """
         now = asyncio.get_running_loop().time()
-        number = reservation.requests_total
-        self._refused_sends.append(number)
-        self._late_tries.append(reservation.tries >= 2)
+        refusals, number = self._refusals, reservation.requests_total
+        refusals.add(number, reservation.tries)
         # What was sent before the limit was known says nothing about keeping to it.
         kept_to = number > self._sent_before_limit
-        if kept_to and self._refused_among(_EASE_AMONG, number) >= _EASE_AFTER:
+        if kept_to and refusals.among(_EASE_AMONG, number) >= _EASE_AFTER:
             self._slow_down(now)
-        if 2 * self._refused_among(_ROW, number) < min(_ROW, number):
+        if not refusals.repeat(number):
             return False
         if now < self._held_until:  # one of the same wave
             self.hold(wait or 0.0)
-            return self._useless_holds == 0
-        if self._useless_holds >= _USELESS:
-            self._useless_holds, self._free_until = 1, now + _FREE_SECONDS
-        if wait is None and self.is_free(now):
-            self._sent_before_hold = self._requests_total
+            return refusals.holds_help
+        seconds = refusals.next_hold(wait, number, sent=self._requests_total, now=now)
+        if seconds is None:
             return False
-        self._judge_hold(number)
-        self.hold(self._next_hold if wait is None else wait)
-        return self._useless_holds == 0
-
-    def _judge_hold(self, number: float) -> None:
-        """Refusals repeat: how long the next hold is, and whether the last one was of any use."""
-        if not self._answers:
-            self._next_hold = min(2 * self._next_hold, _LONGEST_HOLD)
-        else:
-            self._next_hold = _HOLD
-            soon = number - self._sent_before_hold <= _SOON
-            self._useless_holds = max(0, self._useless_holds + (1 if soon else -1))
-        self._answers = 0
-        self._sent_before_hold = self._requests_total
+        self.hold(seconds)
+        return refusals.holds_help
 
     def is_free(self, now: float) -> bool:
         """Whether refusals hold nobody back, because holds were seen to be of no use."""
-        late = sum(self._late_tries) > _LATE_TRIES * len(self._late_tries)
-        return now < self._free_until and not late
-
-    def _refused_among(self, sends: float, number: float) -> int:
-        """Refusals among the last `sends` sends up to this one."""
-        return sum(number - sends < other <= number for other in self._refused_sends)
+        return self._refusals.is_free(now)
 
     def _slow_down(self, now: float) -> None:
         if self._limits == (None, None) or now < self._eased_at + _EASE_PAUSE:
