@@ -56,6 +56,16 @@ def test_letters_count_only_where_they_stand_for_options(reply: str, letter: str
     assert letter_of(reply) == letter
 
 
+@pytest.mark.parametrize(
+    "reply", ['"B" or <C>?', "C+", "<\nD because", "A % C", "#B'C选$", "A&B", "B-", "答案是*B*"]
+)
+def test_full_width_signs_read_like_the_usual_ones(reply: str) -> None:
+    wide = "".join(chr(ord(sign) + 0xFEE0) if sign in "\"#$%&'*+-<" else sign for sign in reply)
+    assert wide != reply
+    found, known = extract_choice(wide, CITIES, CAPITAL), extract_choice(reply, CITIES, CAPITAL)
+    assert (found.letter, found.outcome, found.rule) == (known.letter, known.outcome, known.rule)
+
+
 def test_a_letter_that_no_option_has_is_no_choice() -> None:
     assert letter_of("答案：D", {"A": "对", "B": "错"}) is None
     assert letter_of("答案：E") is None

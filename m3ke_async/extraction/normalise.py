@@ -24,13 +24,10 @@ _UNSEEN = Pattern(f"[{_INVISIBLE}*`](?:(?<=[*`])[*`]*)?")
 #: What the table below may exchange; ASCII, simplified Chinese and usual punctuation are left alone.
 _ALIKE = (
     "\u00a0\u0130\u0370-\u04ff\u1680-\u1fff\u2000-\u200a\u2028\u2029\u2100-\u214f\u2460-\u24ff\u3000\u3200-\u33ff"
-    "\ue000-\uf8ff\uff01\uff0e-\uff19\uff1d-\uff5e\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff"
+    "\ue000-\uf8ff\uff01-\uff07\uff0a\uff0b\uff0d-\uff19\uff1c-\uff5e\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff"
     + "".join(SIMPLIFIED)
 )
 _SPECIAL = Pattern(f"[{_ALIKE}]")
-#: Full-width signs that are exchanged only in a text that holds something else to exchange.
-_WIDE_SIGNS = "\uff02-\uff07\uff0a\uff0b\uff0d\uff1c"
-_EXCHANGED = Pattern(f"[{_ALIKE}{_WIDE_SIGNS}]")
 #: The characters with which all begins that is exchanged, taken out or overwritten, and the tags of thoughts.
 _SIGNS = r"\\$&<*`~_\["
 _UNUSUAL, _UNUSUAL_ASCII = Pattern(f"[{_INVISIBLE}{_ALIKE}{_SIGNS}◁]"), Pattern(f"[{_SIGNS}]")
@@ -87,7 +84,7 @@ def same_alphabet(text: str) -> str:
     """Full-width, circled, look-alike letters as ASCII, traditional as simplified; same length."""
     if text.isascii() or not _SPECIAL.search(text):
         return text
-    return _EXCHANGED.sub(_exchanged, text)
+    return _SPECIAL.sub(_exchanged, text)
 
 
 def _exchanged(found: re.Match[str]) -> str:
