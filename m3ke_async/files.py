@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import IO, TYPE_CHECKING, Any
 
@@ -36,6 +36,18 @@ def whole_file(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk: a file whose name a power cut takes is gone."""
+    if os.name == "nt":
+        return  # it opens no folders, and keeps names by a journal
+    with suppress(OSError):  # not every file system does that
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def write_json(path: Path, value: Any) -> None:

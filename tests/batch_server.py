@@ -87,6 +87,7 @@ class BatchServer:
         trouble: the `errors` of a batch that failed.
         page: entries of one page of a list.
         shape: how a batch is described, given as it is described by OpenAI.
+        file_shape, list_shape: the same of an uploaded file, and of a page of a list.
         on_call: called when a call comes.
     """
 
@@ -105,6 +106,7 @@ class BatchServer:
         self.trouble: Any = None
         self.page = 100
         self.shape: Callable[[dict[str, Any]], Any] = lambda batch: batch
+        self.file_shape: Callable[[dict[str, Any]], Any] = lambda file: file
         self.list_shape: Callable[[list[Any], bool], Any] = lambda entries, more: {
             "object": "list",
             "data": entries,
@@ -183,7 +185,7 @@ class BatchServer:
         self.forms.append({name: value for name, value in form.items() if isinstance(value, str)})
         id_ = self._id("file")
         self.files[id_] = (file.filename, file.file.read())
-        return web.json_response({"id": id_, "filename": file.filename, "purpose": "batch"})
+        return web.json_response(self.file_shape({"id": id_, "filename": file.filename, "purpose": "batch"}))
 
     async def _list_files(self, request: web.Request) -> web.Response:
         entries = [{"id": id_, "filename": name} for id_, (name, _) in reversed(self.files.items())]

@@ -231,6 +231,8 @@ async def test_lines_that_are_twice_unknown_or_broken_are_counted_and_harm_nothi
             answered("../../etc/passwd", "答案：A"),
             b'{"custom_id": 3}',
             b"<html>",
+            b'{"custom_id":"%b","response":{"body":%b}}'
+            % (first.encode(), b'{"a":' * 300 + b"1" + b"}" * 300),
         ]
         return [refused(first, 500, "no"), *strange, *replies, answered(first, "答案：C"), b'{"cut'], []
 
@@ -238,7 +240,7 @@ async def test_lines_that_are_twice_unknown_or_broken_are_counted_and_harm_nothi
     result = await bench.run()
     assert letters(result) == RIGHT
     assert result.ledger.replies == 6
-    assert "lines that cannot be read, and were left out: 3" in bench.said
+    assert "lines that cannot be read, and were left out: 4" in bench.said
     assert "lines about requests that were not sent, and were left out: 2" in bench.said
     assert "lines that are there twice, and count once: 1" in bench.said
 
@@ -299,6 +301,40 @@ async def test_a_create_that_answers_nonsense_makes_no_second_batch(
 
 class Killed(BaseException):
     """Stands for a kill: nothing catches it."""
+
+
+@pytest.mark.parametrize("left", ["nothing", "half"])
+async def test_while_nobody_knows_what_is_in_a_batch_nothing_more_is_asked(
+    bench: Bench, server: BatchServer, left: str
+) -> None:
+    await bench.run(Steps.SUBMIT)
+    (file,) = bench.results.glob("r/batch/*.jsonl")
+    if left == "half":
+        file.write_bytes(file.read_bytes()[:-2000])
+    else:
+        file.unlink()
+    with pytest.raises(UsageError, match=r"m3ke-\w+\.jsonl: is not whole.* first m3ke batch collect .*/r"):
+        await bench.run()
+    live = settings(bench.suite, server.url, bench.results, model="openai/m", name="live")
+    with pytest.raises(UsageError, match="is not whole"):
+        await run(live, display=bench.notes, environ={"OPENAI_API_KEY": KEY})
+    server.stages = ["completed"]
+    assert letters(await bench.run(Steps.COLLECT)) == RIGHT
+    assert not server.live
+    assert set(server.bills.values()) == {1}
+
+
+async def test_each_step_is_on_the_disk_by_its_name_before_the_next(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[Path, str]] = []
+
+    def sync(folder: Path) -> None:
+        synced.append((folder, json.loads((folder / "batch.json").read_text())["parts"][0]["stage"]))
+
+    monkeypatch.setattr("m3ke_async.batch.state.sync_folder", sync)
+    await bench.run(Steps.SUBMIT)
+    assert synced == [(bench.results / "r", stage) for stage in [*Stage][:5]]
 
 
 @pytest.mark.parametrize("when", range(1, 19))
@@ -415,6 +451,14 @@ async def test_a_wrong_key_stops_at_once_and_stands_nowhere(bench: Bench, server
     assert letters(await bench.run()) == RIGHT
 
 
+async def test_a_key_in_a_batchs_trouble_stands_nowhere(bench: Bench, server: BatchServer) -> None:
+    server.stages, server.trouble = ["failed"], {"data": [{"message": f"Incorrect key: {KEY}"}]}
+    result = await bench.run()
+    assert "failed (Incorrect key: [key])" in bench.said
+    assert KEY not in str(result.stopped) + bench.said
+    assert all(KEY.encode() not in file.read_bytes() for file in bench.results.rglob("*") if file.is_file())
+
+
 async def test_rate_limits_are_waited_out_at_every_call(bench: Bench, server: BatchServer) -> None:
     said = {"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}}
     for call in ("upload", "create", "retrieve", "download"):
@@ -426,6 +470,25 @@ async def test_rate_limits_are_waited_out_at_every_call(bench: Bench, server: Ba
 async def test_a_download_that_breaks_off_begins_anew(bench: Bench, server: BatchServer) -> None:
     server.faults["download"] = [Fault(0), Fault(502, {"error": "bad gateway"})]
     assert letters(await bench.run()) == RIGHT
+
+
+async def test_a_full_disk_is_no_broken_connection(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from contextlib import contextmanager
+
+    @contextmanager
+    def full(path: Path) -> Any:
+        raise OSError(28, "No space left on device")
+        yield
+
+    monkeypatch.setattr("m3ke_async.batch.client.whole_file", full)
+    result = await bench.run()
+    assert isinstance(result.stopped, IncompleteError)
+    assert "No space left on device; see to that, then run the same command again" in str(result.stopped)
+    monkeypatch.undo()
+    assert letters(await bench.run()) == RIGHT
+    assert set(server.bills.values()) == {1}
 
 
 async def test_a_batch_that_fails_says_why_and_its_questions_are_owed(
@@ -471,6 +534,16 @@ async def test_a_batch_that_never_finds_room_ends_the_command_with_advice(
     assert letters(await bench.run()) == RIGHT
 
 
+async def test_what_never_finds_room_is_asked_live_where_that_follows(
+    bench: Bench, server: BatchServer
+) -> None:
+    server.trouble = {"data": [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}]}
+    server.stages = ["failed"]
+    assert letters(await bench.run(then="live")) == RIGHT
+    assert "6 questions are too many at once (token_limit_exceeded: Enqueued" in bench.said
+    assert server.live.total() == 6
+
+
 async def test_what_the_model_refuses_in_every_line_is_sent_otherwise(
     bench: Bench, server: BatchServer
 ) -> None:
@@ -510,6 +583,22 @@ async def test_a_batch_that_is_gone_is_forgotten_by_cancel_alone(bench: Bench, s
     await bench.run(Steps.CANCEL)
     assert not bench.batches.open
     assert letters(await bench.run()) == RIGHT
+
+
+async def test_a_batch_that_cannot_be_had_holds_back_no_other(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("m3ke_async.batch.write.Filling.add", lambda self, size: size and _every(self, 3))
+    await bench.run(Steps.SUBMIT)
+    server.stages = ["completed"]
+    for fault in (Fault(404), Fault(403)):
+        server.faults["retrieve"] = [fault]
+        first = bench.batches.open[0]
+        result = await bench.run(Steps.COLLECT)
+        assert isinstance(result.stopped, StoppedError)
+        assert bench.batches.open == [first]
+    assert letters(await bench.run()) == RIGHT
+    assert set(server.bills.values()) == {1}
 
 
 @pytest.mark.parametrize("given", ["", "/v1/v1"])
@@ -653,6 +742,32 @@ async def test_together_has_statuses_in_capitals_a_job_and_a_route_of_its_own(
     result = await bench.run(provider="together")
     assert letters(result) == RIGHT
     assert server.forms == [{"purpose": "batch-api", "file_name": next(iter(server.files.values()))[0]}]
+
+
+async def test_siliconflow_frames_what_it_says_of_files(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def framed(said: Any) -> dict[str, Any]:
+        return {"code": 20000, "message": "Ok", "status": True, "data": said}
+
+    server.file_shape = framed
+    listed = server.list_shape
+    server.list_shape = lambda entries, more: (
+        framed({"data": entries, "object": "file"}) if "filename" in entries[0] else listed(entries, more)
+    )
+    put = Batches.put
+
+    def die_after_upload(self: Batches, part: Any, **changes: Any) -> Any:
+        if changes.get("stage") is Stage.UPLOADED:
+            raise Killed
+        return put(self, part, **changes)
+
+    monkeypatch.setattr(Batches, "put", die_after_upload)
+    with pytest.raises(Killed):
+        await bench.run(provider="siliconflow")
+    monkeypatch.setattr(Batches, "put", put)
+    assert letters(await bench.run(provider="siliconflow")) == RIGHT
+    assert server.calls["upload"] == 1
 
 
 async def test_results_at_an_address_are_fetched_without_the_key(bench: Bench, server: BatchServer) -> None:

@@ -39,6 +39,8 @@ def test_a_request_line_holds_the_key_and_the_very_body() -> None:
         ({"response": {"status_code": 429}, "error": ERROR}, 429, {"error": ERROR}, True),
         ({"response": None, "error": ERROR}, 200, {"error": ERROR}, True),
         ({"error": "overloaded"}, 200, {"error": "overloaded"}, True),
+        ({"response": {"body": BODY}, "error": {"code": None, "message": None}}, 200, BODY, True),
+        ({"response": {"body": {"choices": []}}, "error": ERROR}, 200, {"error": ERROR}, True),
         ({"error": {"code": "batch_expired"}}, 200, {"error": {"code": "batch_expired"}}, False),
         ({"error": {"code": "batch_cancelled"}}, 200, {"error": {"code": "batch_cancelled"}}, False),
         ({"response": {"status_code": "x", "body": 3}}, 200, 3, True),
@@ -52,7 +54,18 @@ def test_results_in_their_forms(line: dict[str, Any], status: int, body: Any, *,
     assert found.key == b"\xab"
 
 
-@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"3", b'{"custom_id": 3}', b"\xff\xfe", b"[" * 100_000])
+_DEEP = b"[" * 300 + b"]" * 300
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *(b"", b"{", b"[]", b"3", b'{"custom_id": 3}', b"\xff\xfe", b"[" * 100_000),
+        b'{"custom_id": "ab", "response": {"body": %b}}' % _DEEP,
+        b'{"custom_id": "ab", "error": %b}' % _DEEP,
+        b'{"custom_id": "ab", "response": {"body": {"a": NaN, "b": %b}}}' % (b"9" * 30),
+    ],
+)
 def test_what_is_no_line_is_none(raw: bytes) -> None:
     assert read_result(raw) is None
 
@@ -82,6 +95,7 @@ def test_a_custom_id_that_is_no_key_finds_nothing(custom_id: str) -> None:
             },
             RemoteBatch("b", "expired", "f", ("e",), ended_at=7.0),
         ),
+        ({"id": "b", "status": "in\n" + "x" * 90}, RemoteBatch("b", "in " + "x" * 56 + "…")),
         (
             {"id": "b", "status": "failed", "error": "bad file"},
             RemoteBatch("b", "failed", trouble="bad file"),
@@ -106,7 +120,21 @@ def test_other_words_mean_that_it_goes_on(word: str) -> None:
     assert not RemoteBatch.from_json({"id": "b", "status": word}).is_ended
 
 
-@pytest.mark.parametrize("table", [None, [], {}, {"id": 3}, {"id": ""}, {"job": None}, "text"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        None,
+        [],
+        {},
+        {"id": 3},
+        {"id": ""},
+        {"job": None},
+        "text",
+        {"id": "a\nb"},
+        {"id": "\x1b[2J"},
+        {"id": "x" * 501},
+    ],
+)
 def test_what_describes_nothing_is_refused(table: Any) -> None:
     for kind in (RemoteBatch, RemoteFile):
         with pytest.raises(ValueError, match="no "):
@@ -116,6 +144,7 @@ def test_what_describes_nothing_is_refused(table: Any) -> None:
 def test_pages_are_framed_or_bare_and_nothing_else_is_one() -> None:
     assert page_of([1]) == ([1], False)
     assert page_of({"data": [1], "has_more": True}) == ([1], True)
+    assert page_of({"code": 20000, "data": {"data": [1], "object": "file"}}) == ([1], False)
     for other in (None, {}, {"data": None}, "text"):
         with pytest.raises(ValueError, match="no list"):
             page_of(other)

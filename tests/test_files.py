@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from m3ke_async.files import whole_file, write_json
+from m3ke_async.files import sync_folder, whole_file, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +61,15 @@ def test_two_writers_do_not_mix(tmp_path: Path) -> None:
         two.write(b"2" * 9999)
     assert path.read_bytes() in {b"1" * 9999, b"2" * 9999}
     assert names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows opens no folders")
+def test_a_folder_is_synced_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    sync_folder(tmp_path)
+    assert synced == [tmp_path.stat().st_ino]
+    sync_folder(tmp_path / "none")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")

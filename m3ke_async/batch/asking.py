@@ -139,7 +139,10 @@ class _Work:
         if elsewhere:
             display.say(f"requests in batches that are under way, and are left to them: {len(elsewhere):,}")
         if limit.reached is not None:
-            display.say(f"not everything is submitted now: {limit.reached}; submit again for the rest")
+            display.say(
+                f"not everything is submitted now: {limit.reached}, by the most that its requests may use; "
+                "submit again for the rest"
+            )
         for part in parts:
             await self._submit(part, begun=False)
 
@@ -201,8 +204,7 @@ class _Work:
         started, pause, heard = loop.time(), _SOON, loop.time()
         while True:
             try:
-                for part in self._batches.open:
-                    await self._look(part)
+                await self._look_at_all()
                 await self._submit_again()
                 heard = loop.time()
             except AwayError as away:
@@ -224,6 +226,17 @@ class _Work:
         questions = sum(part.requests for part in parts)
         those = counted(questions, "question is", "questions are")
         return f"{those} in batches that are under way: collect again later"
+
+    async def _look_at_all(self) -> None:
+        """See how far every part is; one that cannot be had holds back no other."""
+        stopped: StoppedError | None = None
+        for part in self._batches.open:
+            try:
+                await self._look(part)
+            except StoppedError as error:
+                stopped = stopped or error
+        if stopped is not None:
+            raise stopped
 
     async def _look(self, part: Part) -> None:
         """See how far a part is, and take its results where it has ended."""
@@ -257,21 +270,24 @@ class _Work:
         waiting = [part for part in self._batches.open if part.batch_id is None and part.dead]
         if not waiting or any(part.stage is Stage.SUBMITTED for part in self._batches.open):
             return
-        if len(waiting[0].dead) > _MOST_TRIES:
-            for part in waiting:
-                self._batches.close(part)
-            raise IncompleteError(
-                f"{counted(part.requests, 'question is', 'questions are')} too many at once ({part.reason}): "
-                "give fewer by --max-requests, and again for the rest"
-            )
-        await self._submit(waiting[0])
+        if len(waiting[0].dead) <= _MOST_TRIES:
+            await self._submit(waiting[0])
+            return
+        for part in waiting:
+            self._batches.close(part)
+        questions = sum(part.requests for part in waiting)
+        those = counted(questions, "question is", "questions are")
+        trouble = f"{those} too many at once ({waiting[0].reason})"
+        if self._settings.then is None:
+            raise IncompleteError(f"{trouble}: give fewer by --max-requests, and again for the rest")
+        self._session.display.warn(f"{trouble}, and asked now")
 
     async def _take(self, part: Part, batch: RemoteBatch) -> None:
         """Store what came of a part, then close it."""
         session = self._session
         known = {key: estimate(chars) for key, chars in self._batches.requests(part)}
-        if not known:  # its file was lost; a reply to any request of the run is welcome
-            known = all_keys(session.evaluation)
+        if len(known) < part.requests:  # its file was lost; a reply to any request of the run is welcome
+            known |= all_keys(session.evaluation)
         collector = Collector(
             store=self._store,
             target=session.target,
@@ -297,6 +313,7 @@ class _Work:
         failed = len(collector.failed - collector.replied)
         self._batches.close(part, replies=len(collector.replied), failed=failed, reason=batch.trouble)
         missing = part.requests - len(collector.replied)
+        session.tally.failed += missing - failed  # that have no line at all
         if missing:
             trouble = f" ({batch.trouble})" if batch.trouble else ""
             ended = f"{batch.id} is {batch.status}{trouble}"

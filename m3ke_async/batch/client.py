@@ -11,7 +11,9 @@ import random
 import re
 import ssl
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import parse_qsl, urljoin, urlsplit, urlunsplit
 
@@ -28,7 +30,7 @@ from m3ke_async.scrub import scrub_all
 from m3ke_async.wire.connector import proxy_for, trusted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from pathlib import Path
     from types import TracebackType
 
@@ -83,6 +85,17 @@ class AwayError(IncompleteError):
 
 class GoneError(StoppedError):
     """The provider does not know what is asked for."""
+
+
+@contextmanager
+def _local(path: Path) -> Iterator[None]:
+    """Trouble with a file of this machine, which no further try mends; the network's is of httpx's kinds."""
+    try:
+        yield
+    except OSError as error:
+        raise IncompleteError(
+            f"{path}: {error.strerror or error}; see to that, then run the same command again"
+        ) from error
 
 
 class BatchClient:
@@ -185,7 +198,7 @@ class BatchClient:
         form = {name: value.replace("{name}", path.name) for name, value in self._api.form.items()}
 
         async def send() -> str:
-            with path.open("rb") as file:
+            with _local(path), path.open("rb") as file:
                 if self._api.upload == "/files":
                     answer = await self._sdk.files.with_raw_response.create(
                         file=(path.name, file, "application/jsonl"),
@@ -228,16 +241,21 @@ class BatchClient:
                 endpoint=self._api.url or "/v1/chat/completions",  # type: ignore[arg-type]
                 completion_window=f"{self._api.window_hours or 24}h",  # type: ignore[arg-type]
             )
-            return RemoteBatch.from_json(load_json(answer.content))
+            return self._read(answer.content)
 
         return await self._call("creating a batch", send, before_again=look)
+
+    def _read(self, content: bytes) -> RemoteBatch:
+        """The batch that an answer describes, whose words are shown and stored."""
+        batch = RemoteBatch.from_json(load_json(content))
+        return replace(batch, trouble=batch.trouble and scrub_all(batch.trouble, self._target.secrets))
 
     async def retrieve(self, batch_id: str) -> RemoteBatch:
         """A batch as it is now."""
 
         async def send() -> RemoteBatch:
             answer = await self._sdk.batches.with_raw_response.retrieve(batch_id)
-            return RemoteBatch.from_json(load_json(answer.content))
+            return self._read(answer.content)
 
         return await self._call("asking for a batch", send)
 
@@ -246,7 +264,7 @@ class BatchClient:
 
         async def send() -> RemoteBatch:
             answer = await self._sdk.batches.with_raw_response.cancel(batch_id)
-            return RemoteBatch.from_json(load_json(answer.content))
+            return self._read(answer.content)
 
         return await self._call("cancelling a batch", send)
 
@@ -254,7 +272,7 @@ class BatchClient:
         """Write a file of results to a path, whole; `file` is its id, or at some providers its address."""
 
         async def send() -> None:
-            with whole_file(path) as target:
+            with _local(path), whole_file(path) as target:
                 async with AsyncExitStack() as stack:
                     async for chunk in await self._chunks(file, stack):
                         target.write(chunk)
@@ -283,7 +301,8 @@ class BatchClient:
     async def _find_file(self, name: str) -> str | None:
         """The id of an uploaded file; None where it is not there, or the provider lists no files."""
         try:
-            async for file in self._listed(self._sdk.files.with_raw_response.list, RemoteFile.from_json):
+            files = partial(self._sdk.files.with_raw_response.list, purpose=self._api.purpose)
+            async for file in self._listed(files, RemoteFile.from_json):
                 if file.name == name:
                     return file.id
         except (StoppedError, AwayError):  # a file that is there twice costs nothing

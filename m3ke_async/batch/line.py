@@ -68,9 +68,12 @@ def prompt_chars(raw: bytes) -> tuple[bytes, int] | None:
 def read_result(raw: bytes) -> ResultLine | None:
     """What a line says; None where it is damaged or names no request."""
     try:
-        line = load_json(raw)
-    except ValueError:
+        return _result(load_json(raw))
+    except (ValueError, TypeError):  # no JSON, or such as cannot be written again
         return None
+
+
+def _result(line: Any) -> ResultLine | None:
     if not isinstance(line, dict) or not isinstance(line.get("custom_id"), str):
         return None
     custom_id, error = line["custom_id"], line.get("error")
@@ -78,7 +81,8 @@ def read_result(raw: bytes) -> ResultLine | None:
     # Older versions of vLLM put the answer itself where its status and body belong.
     body = response if "choices" in response else response.get("body")
     status = _status(response.get("status_code"))
-    if error and not (body and status >= 400):
+    replied = isinstance(body, dict) and body.get("choices")  # a reply goes before an error
+    if error and not replied and not (body and status >= 400):
         asked = not (isinstance(error, dict) and str(error.get("code")).lower() in _NOT_ASKED)
         return ResultLine(custom_id, status, dump_json({"error": error}), asked)
     return ResultLine(custom_id, status, body.encode() if isinstance(body, str) else dump_json(body))

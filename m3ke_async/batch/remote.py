@@ -10,6 +10,9 @@ from m3ke_async.text import one_line
 
 _ENDED = frozenset({"completed", "expired", "cancelled", "canceled", "failed"})
 
+#: Characters; a longer name is none.
+_LONGEST_ID = 500
+
 #: Words for a batch that does not fit beside those that are under way: it can be made again later.
 _QUEUE_FULL = re.compile(r"token_limit_exceeded|enqueued token|too many .*batch", re.IGNORECASE)
 
@@ -55,7 +58,7 @@ class RemoteBatch:
             ValueError: it describes none.
         """
         table = table.get("job", table) if isinstance(table, dict) else table
-        if not isinstance(table, dict) or not isinstance(table.get("id"), str) or not table["id"]:
+        if not _has_id(table):
             raise ValueError("no batch")
         counts = table["request_counts"] if isinstance(table.get("request_counts"), dict) else {}
         done = [counts[name] for name in ("completed", "failed") if type(counts.get(name)) is int]
@@ -63,7 +66,7 @@ class RemoteBatch:
         results = (table.get("output_file_id"), table.get("error_file_id"))
         return cls(
             id=table["id"],
-            status=str(table.get("status")).lower(),
+            status=one_line(str(table.get("status")).lower(), limit=60),
             file_id=table.get("input_file_id"),
             results=tuple(one for one in results if isinstance(one, str) and one),
             total=counts["total"] if type(counts.get("total")) is int else None,
@@ -87,7 +90,8 @@ class RemoteFile:
         Raises:
             ValueError: it describes none.
         """
-        if not isinstance(table, dict) or not isinstance(table.get("id"), str) or not table["id"]:
+        table = _unframed(table)
+        if not _has_id(table):
             raise ValueError("no file")
         name = table.get("filename")
         return cls(table["id"], name if isinstance(name, str) else None)
@@ -99,11 +103,27 @@ def page_of(answer: Any) -> tuple[list[Any], bool]:
     Raises:
         ValueError: it is no page: nothing in it would otherwise pass for nothing there.
     """
+    answer = _unframed(answer)
     if isinstance(answer, list):
         return answer, False
     if isinstance(answer, dict) and isinstance(answer.get("data"), list):
         return answer["data"], bool(answer.get("has_more"))
     raise ValueError("no list")
+
+
+def _has_id(table: Any) -> bool:
+    """Whether it has a name that can be asked for and shown."""
+    id_ = table.get("id") if isinstance(table, dict) else None
+    return isinstance(id_, str) and 0 < len(id_) <= _LONGEST_ID and id_.isprintable()
+
+
+def _unframed(answer: Any) -> Any:
+    """What SiliconFlow says of files without its frame of `code`, `message` and `data`.
+
+    Source: docs.siliconflow.cn, API reference, upload-file and get-file-list (2026-11-30).
+    """
+    inner = answer.get("data") if isinstance(answer, dict) else None
+    return inner if isinstance(inner, dict) else answer
 
 
 def _trouble(table: dict[str, Any]) -> str | None:

@@ -23,7 +23,7 @@ import orjson
 
 from m3ke_async.batch.line import prompt_chars
 from m3ke_async.errors import DataError
-from m3ke_async.files import write_json
+from m3ke_async.files import sync_folder, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,14 +193,26 @@ class Batches:
         self.run.path.mkdir(parents=True, exist_ok=True)
         table = {"version": _VERSION, "parts": [asdict(part) for part in self.parts.values()]}
         write_json(self.run.path / FILE_NAME, table)
+        sync_folder(self.run.path)
 
 
 def under_way(results: Path) -> Iterator[bytes]:
-    """Keys of the requests in open batches of all runs in a results folder."""
+    """Keys of the requests in open batches of all runs in a results folder.
+
+    Raises:
+        DataError: nobody knows them all, since a file was lost or damaged.
+    """
     from m3ke_async.rundir import RunDir
 
     for file in sorted(results.glob(f"*/{FILE_NAME}")):
         batches = Batches.read(RunDir(file.parent))
         for part in batches.open:
-            for key, _ in batches.requests(part):
-                yield key
+            keys = [key for key, _ in batches.requests(part)]
+            # Its own run may have closed it just now, with all replies in the store.
+            if len(keys) < part.requests and Batches.read(batches.run).parts[part.name].is_open:
+                raise DataError(
+                    "is not whole any more, and it says what is in a batch: restore it, or first "
+                    f"m3ke batch collect {file.parent}",
+                    file=batches.file(part),
+                )
+            yield from keys
