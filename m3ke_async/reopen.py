@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -123,11 +123,12 @@ def settings_again(directory: RunDir, changes: Mapping[str, Any]) -> RunSettings
         UsageError: run.json is damaged, or an option is wrong.
     """
     record = read_record(directory)
-    place = {"results": str(directory.path.parent), "name": directory.path.name, "data": record["data"]}
+    place = {"results": str(directory.path.parent), "data": record["data"]}
     dropped = dict.fromkeys(_OF_A_COMMAND)
     if record["state"] == "complete":
         dropped["fresh"] = None  # it was asked afresh
-    return _settings(directory, record, {**dropped, **place, **changes})
+    settings = _settings(directory, record, {**dropped, **place, **changes})
+    return replace(settings, name=directory.path.name.removesuffix(settings.shard.suffix))
 
 
 def read_run(run: str | Path, results: str | Path = "results") -> RunResult:

@@ -186,14 +186,15 @@ async def run(
         if isinstance(stopped, InterruptedRunError) and stopped.at_once:
             raise stopped
         scores = _write(session, store, stopped)
-        if isinstance(stopped, IncompleteError) and tally.done >= tally.total and not scores.total.incomplete:
+        incomplete = _lacks(session, scores, sends=sends)
+        if isinstance(stopped, IncompleteError) and tally.done >= tally.total and not incomplete:
             stopped = None  # what was in flight at the limit was all that was left
-        if stopped is None and settings.fresh and tally.failed and not scores.total.incomplete:
+        if stopped is None and settings.fresh and tally.failed and not incomplete:
             stopped = IncompleteError(
                 f"{counted(tally.failed, 'question')} could not be asked anew and kept "
                 "the reply from before; the same command asks again"
             )
-        state = "stopped" if stopped else "incomplete" if scores.total.incomplete else "complete"
+        state = "stopped" if stopped else "incomplete" if incomplete else "complete"
         write_record(session, state, stopped, hashes=directory.hashes())  # while the claim says that it runs
     return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)
 
@@ -244,6 +245,13 @@ def _write(session: Session, store: ReplyStore, stopped: M3keError | None) -> Sc
         raise IncompleteError(f"{why}; {kept}, and the same command goes on") from error
     except UsageError as error:  # a suite that was changed meanwhile
         raise IncompleteError(f"{error}; every reply is kept") from error
+
+
+def _lacks(session: Session, scores: Scores, *, sends: bool) -> bool:
+    """Whether replies are still to come, be it in place of older ones: from a batch, or in a file."""
+    if scores.total.incomplete or Batches.read(session.directory).open:
+        return True
+    return session.evaluation.settings.fresh and not sends and session.tally.done < session.tally.total
 
 
 def find_evaluation(settings: RunSettings, suite: Suite, target: Target) -> Evaluation:

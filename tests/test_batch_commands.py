@@ -20,7 +20,7 @@ from m3ke_async.settings_checks import make_settings
 from m3ke_async.store import ReplyStore
 from m3ke_async.target import Target, find_target
 from tests.asking import ended, start
-from tests.batch_server import BatchServer, all_right, answered, in_thread, mark_of
+from tests.batch_server import BatchServer, all_right, answered, in_thread, mark_of, refused
 from tests.command import m3ke
 from tests.questions import marks, write_suite
 from tests.server import in_thread as live_server
@@ -122,6 +122,77 @@ def test_what_a_complete_run_was_told_once_is_not_done_again(server: BatchServer
     assert server.bills.total() == 8
     assert m3ke("batch", "submit", *at(suite)).code == ExitCode.COMPLETE
     assert server.bills.total() == 8
+
+
+@pytest.mark.parametrize("option", ["--fresh", "--retry-filtered"])
+def test_what_is_submitted_anew_is_collected_though_the_run_was_complete(
+    server: BatchServer, suite: Path, option: str
+) -> None:
+    server.stages = ["completed"]
+    server.results = lambda lines: (
+        [],
+        [refused(line["custom_id"], 400, "blocked", "content_filter") for line in lines],
+    )
+    assert m3ke("run", *asked(suite, server.url, "--batch")).code == ExitCode.COMPLETE
+    server.results = all_right
+    assert m3ke("batch", "submit", *asked(suite, server.url, option)).code == ExitCode.COMPLETE
+    assert m3ke("batch", "collect", *at(suite)).code == ExitCode.COMPLETE
+    assert letters(suite) == RIGHT
+    assert server.bills.total() == 8
+
+
+def test_what_is_submitted_anew_can_be_cancelled_though_the_run_was_complete(
+    server: BatchServer, suite: Path
+) -> None:
+    server.stages = ["completed"]
+    m3ke("run", *asked(suite, server.url, "--batch"))
+    server.stages = ["in_progress"]
+    m3ke("batch", "submit", *asked(suite, server.url, "--fresh"))
+    ran = m3ke("batch", "collect", *at(suite), "--quiet")
+    assert (ran.code, "collect again later" in ran.err) == (ExitCode.INCOMPLETE, True)
+    ran = m3ke("run", *asked(suite, server.url, "--batch", "--fresh", "--max-time", "0.001", "--quiet"))
+    assert (ran.code, "collect again later" in ran.err) == (ExitCode.INCOMPLETE, True)
+    m3ke("batch", "cancel", *at(suite))
+    assert server.calls["cancel"] == 1
+
+
+def test_a_fresh_run_whose_batch_left_lines_out_is_not_complete(server: BatchServer, suite: Path) -> None:
+    server.stages = ["completed"]
+    m3ke("run", *asked(suite, server.url, "--batch"))
+    server.results = lambda lines: (all_right(lines)[0][:1], [])
+    ran = m3ke("run", *asked(suite, server.url, "--batch", "--fresh", "--quiet"))
+    assert ran.code == ExitCode.INCOMPLETE
+    assert "3 questions could not be asked anew" in ran.err
+    server.results = all_right
+    assert m3ke("run", *asked(suite, server.url, "--batch", "--fresh")).code == ExitCode.COMPLETE
+    assert sorted(server.bills.values()) == [2, 3, 3, 3]
+
+
+def test_a_shard_goes_on_in_its_own_folder(server: BatchServer, suite: Path) -> None:
+    server.stages = ["completed"]
+    m3ke("batch", "submit", *asked(suite, server.url, "--shard", "1/2"))
+    run = ["r-1of2", *at(suite)[1:]]
+    assert m3ke("batch", "collect", *run).code == ExitCode.COMPLETE
+    assert m3ke("batch", "submit", *run).code == ExitCode.COMPLETE
+    assert server.bills.total() == 2
+    assert [folder.name for folder in (suite.parent / "results").iterdir() if folder.is_dir()] == ["r-1of2"]
+
+
+def test_status_of_what_found_no_room_names_the_command_that_submits_it(
+    server: BatchServer, suite: Path
+) -> None:
+    server.stages, server.stages_of[0] = ["in_progress"], ["failed"]
+    server.trouble = {"data": [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}]}
+    m3ke("batch", "submit", *asked(suite, server.url, "--max-requests", "2"))
+    m3ke("batch", "submit", *at(suite))
+    m3ke("batch", "collect", *at(suite))
+    waiting, _ = m3ke("batch", "status", *at(suite)).out.splitlines()
+    assert waiting.endswith("Enqueued token limit reached), 2 questions; collect to go on")
+    server.stages = ["completed"]
+    for _ in range(2):
+        ran = m3ke("batch", "collect", *at(suite))
+    assert ran.code == ExitCode.COMPLETE
+    assert letters(suite) == RIGHT
 
 
 def test_the_plan_counts_files_and_the_discount_with_its_source(suite: Path) -> None:
@@ -296,6 +367,27 @@ def test_files_for_vllm_run_batch_are_written_and_read(suite: Path, tmp_path: Pa
         assert letters(suite) == RIGHT
         assert m3ke("run", *begun, "--name", "r", "--quiet").code == ExitCode.COMPLETE
         assert not server.seen
+
+
+def test_results_that_are_read_again_are_counted_once(suite: Path, tmp_path: Path) -> None:
+    begun = ["custom/m", "--base-url", "http://127.0.0.1:1/v1", "--data", suite]
+    begun += ["--results", tmp_path / "results", "--name", "r"]
+    requests, results = tmp_path / "requests.jsonl", tmp_path / "results.jsonl"
+    m3ke("batch", "write", begun[0], requests, *begun[1:])
+    lines = [json.loads(line) for line in requests.read_bytes().splitlines()]
+    replies = [answered(line["custom_id"], f"答案：{right(mark_of(line))}") for line in lines]
+    for count in (3, 3, 4):
+        results.write_text("\n".join(map(json.dumps, replies[:count])), "utf-8")
+        ran = m3ke("batch", "read", "r", results, "--results", tmp_path / "results", "--json", "--quiet")
+    assert ran.code == ExitCode.COMPLETE, ran.err
+    assert letters(suite) == RIGHT
+    assert ran.json["ledger"]["replies"] == ran.json["ledger"]["requests"] == 4
+    m3ke("batch", "write", begun[0], requests, *begun[1:], "--fresh")
+    changed = [answered(line["custom_id"], "答案：D") for line in lines]
+    results.write_text("\n".join(map(json.dumps, changed)), "utf-8")
+    ran = m3ke("batch", "read", "r", results, "--results", tmp_path / "results", "--quiet")
+    assert ran.code == ExitCode.COMPLETE, ran.err
+    assert set(letters(suite).values()) == {"D"}
 
 
 def test_results_that_are_not_there_or_of_another_run_are_told(suite: Path, tmp_path: Path) -> None:

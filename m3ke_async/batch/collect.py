@@ -18,7 +18,7 @@ from m3ke_async.store import Failure, StoreError
 from m3ke_async.tally import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
     from pathlib import Path
 
     from m3ke_async.batch.line import ResultLine
@@ -55,6 +55,7 @@ class Collector:
         store: keeps replies and failures.
         target: who was asked.
         known: the prompt's estimated tokens by the keys of the requests that may come.
+        answered: keys of those whose reply had come, and was counted, before.
         replace: whether a reply takes the place of an earlier one.
         received_at: Unix time of the batch's end.
         warn: is told, in one line, of trouble with the store.
@@ -68,6 +69,7 @@ class Collector:
     store: ReplyStore
     target: Target
     known: Mapping[bytes, int]
+    answered: Container[bytes] = frozenset()
     replace: bool = False
     received_at: float = field(default_factory=time.time)
     warn: Callable[[str], None] = lambda line: None
@@ -95,7 +97,7 @@ class Collector:
         key = line.key
         if key is None or key not in self.known:
             self.unknown += 1
-        elif key in self.replied:
+        elif key in self.replied or key in self.answered:
             self.duplicates += 1
         else:
             self._take(key, line)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.batch.collect import Collector, add_to_tally, take_lines
 from m3ke_async.batch.line import request_line
-from m3ke_async.batch.questions import all_keys, check_answers, count_stored, owed_requests
+from m3ke_async.batch.questions import all_keys, check_answers, owed_requests
 from m3ke_async.errors import IncompleteError, UsageError
 from m3ke_async.files import whole_file
 from m3ke_async.text import counted
@@ -63,10 +63,16 @@ async def read_results(
         IncompleteError: no place takes a reply.
     """
     known = all_keys(session.evaluation)
-    count_stored(session, store)
+    owed = {request.key for request in owed_requests(session, store)}
     try:
         collector = Collector(
-            store, session.target, known, received_at=_written_at(file), warn=session.display.warn
+            store,
+            session.target,
+            known,
+            answered=known.keys() - owed,
+            replace=session.evaluation.settings.fresh,
+            received_at=_written_at(file),
+            warn=session.display.warn,
         )
         await take_lines(collector, file)
     except OSError as error:
@@ -74,7 +80,7 @@ async def read_results(
     for line in collector.lines():
         session.display.warn(f"{file}: {line}")
     add_to_tally(session, collector)
-    if not collector.replied:
+    if not collector.replied and not collector.duplicates:
         raise IncompleteError(f"{file} holds no reply to a question of this run")
 
 

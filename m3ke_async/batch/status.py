@@ -43,7 +43,9 @@ class PartStatus:
             )
         if batch is None:
             reason = f" ({part.reason})" if part.reason else ""
-            return f"{name}: {part.stage}{reason}, {questions}; submit again to go on"
+            # Submitting leaves out what had found no room.
+            go_on = "collect" if part.is_open else "submit again"
+            return f"{name}: {part.stage}{reason}, {questions}; {go_on} to go on"
         done = "" if batch.total is None else f", {batch.done or 0:,} of {batch.total:,} done"
         since = duration(max(0.0, time.time() - part.submitted_at))
         return f"{name}: {batch.status}{done}, {questions}, {since} after submission"
