@@ -475,12 +475,8 @@ async def test_a_download_that_breaks_off_begins_anew(bench: Bench, server: Batc
 async def test_a_full_disk_is_no_broken_connection(
     bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from contextlib import contextmanager
-
-    @contextmanager
     def full(path: Path) -> Any:
         raise OSError(28, "No space left on device")
-        yield
 
     monkeypatch.setattr("m3ke_async.batch.client.whole_file", full)
     result = await bench.run()

@@ -370,7 +370,7 @@ def test_files_for_vllm_run_batch_are_written_and_read(suite: Path, tmp_path: Pa
 
 
 def test_results_that_are_read_again_are_counted_once(suite: Path, tmp_path: Path) -> None:
-    begun = ["custom/m", "--base-url", "http://127.0.0.1:1/v1", "--data", suite]
+    begun: list[str | Path] = ["custom/m", "--base-url", "http://127.0.0.1:1/v1", "--data", suite]
     begun += ["--results", tmp_path / "results", "--name", "r"]
     requests, results = tmp_path / "requests.jsonl", tmp_path / "results.jsonl"
     m3ke("batch", "write", begun[0], requests, *begun[1:])
