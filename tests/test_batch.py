@@ -401,6 +401,20 @@ async def test_while_the_list_cannot_be_read_nothing_is_made(
     assert set(server.bills.values()) == {1}
 
 
+async def test_a_list_that_begins_anew_on_every_page_does_not_pass_for_its_end(
+    bench: Bench, server: BatchServer
+) -> None:
+    other = {"id": "batch-other", "status": "completed", "input_file_id": "file-other"}
+    server.batches["batch-other"] = other
+    server.faults["create"] = [Fault(0, after=True)]
+    listed, server.list_shape = server.list_shape, lambda entries, more: {"data": [other], "has_more": True}
+    result = await bench.run()
+    assert "begins anew on every page" in str(result.stopped)
+    server.list_shape = listed
+    assert letters(await bench.run()) == RIGHT
+    assert set(server.bills.values()) == {1}
+
+
 async def test_a_live_run_does_not_ask_what_is_in_a_batch(bench: Bench, server: BatchServer) -> None:
     await bench.run(Steps.SUBMIT)
     given = settings(bench.suite, server.url, bench.results, model="openai/m", name="r")
@@ -581,18 +595,34 @@ async def test_a_batch_that_is_gone_is_forgotten_by_cancel_alone(bench: Bench, s
     assert letters(await bench.run()) == RIGHT
 
 
+@pytest.mark.parametrize(
+    ("call", "status"), [("retrieve", 404), ("retrieve", 503), ("download", 403), ("download", 500)]
+)
 async def test_a_batch_that_cannot_be_had_holds_back_no_other(
-    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch, call: str, status: int
 ) -> None:
     monkeypatch.setattr("m3ke_async.batch.write.Filling.add", lambda self, size: size and _every(self, 3))
     await bench.run(Steps.SUBMIT)
     server.stages = ["completed"]
-    for fault in (Fault(404), Fault(403)):
-        server.faults["retrieve"] = [fault]
-        first = bench.batches.open[0]
-        result = await bench.run(Steps.COLLECT)
-        assert isinstance(result.stopped, StoppedError)
-        assert bench.batches.open == [first]
+    attempts = 2 if status >= 500 else 1
+    server.faults[call] = [Fault(status)] * attempts
+    first = bench.batches.open[0]
+    result = await bench.run(Steps.COLLECT, max_attempts=2)
+    assert isinstance(result.stopped, IncompleteError if status >= 500 else StoppedError)
+    assert [part.name for part in bench.batches.open] == [first.name]
+    assert letters(await bench.run()) == RIGHT
+    assert set(server.bills.values()) == {1}
+
+
+async def test_a_batch_that_cannot_be_made_holds_back_no_results(bench: Bench, server: BatchServer) -> None:
+    await bench.run(Steps.SUBMIT, max_requests=3)
+    server.faults["create"] = [Fault(400), Fault(400)]
+    await bench.run(Steps.SUBMIT)
+    server.stages = ["completed"]
+    result = await bench.run(Steps.COLLECT)
+    assert isinstance(result.stopped, StoppedError)
+    assert [part.stage for part in bench.batches.open] == [Stage.CREATING]
+    assert result.scores.usage.replies == 3
     assert letters(await bench.run()) == RIGHT
     assert set(server.bills.values()) == {1}
 

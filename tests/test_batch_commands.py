@@ -20,7 +20,7 @@ from m3ke_async.settings_checks import make_settings
 from m3ke_async.store import ReplyStore
 from m3ke_async.target import Target, find_target
 from tests.asking import ended, start
-from tests.batch_server import BatchServer, all_right, answered, in_thread, mark_of, refused
+from tests.batch_server import BatchServer, Fault, all_right, answered, in_thread, mark_of, refused
 from tests.command import m3ke
 from tests.questions import marks, write_suite
 from tests.server import in_thread as live_server
@@ -193,6 +193,18 @@ def test_status_of_what_found_no_room_names_the_command_that_submits_it(
         ran = m3ke("batch", "collect", *at(suite))
     assert ran.code == ExitCode.COMPLETE
     assert letters(suite) == RIGHT
+
+
+def test_status_tells_of_what_the_provider_does_not_know_beside_the_rest(
+    server: BatchServer, suite: Path
+) -> None:
+    server.stages = ["in_progress"]
+    m3ke("batch", "submit", *asked(suite, server.url, "--max-requests", "2"))
+    m3ke("batch", "submit", *at(suite))
+    server.faults["retrieve"] = [Fault(404)]
+    gone, there = m3ke("batch", "status", *at(suite)).out.splitlines()
+    assert gone == "batch-2: the provider does not know it, 2 questions; m3ke batch cancel forgets it"
+    assert there.startswith("batch-4: in_progress, 0 of 2 done")
 
 
 def test_the_plan_counts_files_and_the_discount_with_its_source(suite: Path) -> None:

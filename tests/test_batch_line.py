@@ -60,6 +60,7 @@ _DEEP = b"[" * 300 + b"]" * 300
 @pytest.mark.parametrize(
     "raw",
     [
+        b'{"custom_id": "ab", "method": "POST", "url": "/v1/chat/completions", "body": {}}',
         *(b"", b"{", b"[]", b"3", b'{"custom_id": 3}', b"\xff\xfe", b"[" * 100_000),
         b'{"custom_id": "ab", "response": {"body": %b}}' % _DEEP,
         b'{"custom_id": "ab", "error": %b}' % _DEEP,

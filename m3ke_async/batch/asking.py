@@ -197,7 +197,6 @@ class _Work:
             StartOverError: every request was refused for something that can be sent otherwise.
             IncompleteError: batches are under way still.
         """
-        await self._carry_on()
         if wait and self._batches.open:
             self.say_open()
         loop = asyncio.get_running_loop()
@@ -205,6 +204,7 @@ class _Work:
         while True:
             try:
                 await self._look_at_all()
+                await self._carry_on()
                 await self._submit_again()
                 heard = loop.time()
             except AwayError as away:
@@ -229,14 +229,14 @@ class _Work:
 
     async def _look_at_all(self) -> None:
         """See how far every part is; one that cannot be had holds back no other."""
-        stopped: StoppedError | None = None
+        trouble: StoppedError | AwayError | None = None
         for part in self._batches.open:
             try:
                 await self._look(part)
-            except StoppedError as error:
-                stopped = stopped or error
-        if stopped is not None:
-            raise stopped
+            except (StoppedError, AwayError) as error:
+                trouble = trouble or error
+        if trouble is not None:
+            raise trouble
 
     async def _look(self, part: Part) -> None:
         """See how far a part is, and take its results where it has ended."""

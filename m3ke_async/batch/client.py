@@ -323,6 +323,7 @@ class BatchClient:
     ) -> AsyncIterator[Listed]:
         """What a list holds, page by page; what cannot be read in it must not pass for nothing."""
         after: str | None = None
+        passed: set[str] = set()
         while True:
             query: dict[str, Any] = {"limit": _PAGE, **({"after": after} if after else {})}
 
@@ -333,9 +334,12 @@ class BatchClient:
             found, more = await self._call("listing", send)
             for one in found:
                 yield one
-            if not more or not found or found[-1].id == after:
+            if not more or not found:
                 return
             after = found[-1].id
+            if after in passed:
+                raise StoppedError("the provider's list begins anew on every page, so its end cannot be seen")
+            passed.add(after)
 
     async def _call(
         self,

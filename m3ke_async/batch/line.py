@@ -76,6 +76,8 @@ def read_result(raw: bytes) -> ResultLine | None:
 def _result(line: Any) -> ResultLine | None:
     if not isinstance(line, dict) or not isinstance(line.get("custom_id"), str):
         return None
+    if not line.keys() & {"response", "error"}:  # a line of requests, say
+        return None
     custom_id, error = line["custom_id"], line.get("error")
     response = line["response"] if isinstance(line.get("response"), dict) else {}
     # Older versions of vLLM put the answer itself where its status and body belong.

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from m3ke_async.batch.client import BatchClient, batch_address
+from m3ke_async.batch.client import BatchClient, GoneError, batch_address
 from m3ke_async.batch.state import Batches, Stage
 from m3ke_async.progress import Silent, duration
 from m3ke_async.reopen import settings_again
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartStatus:
-    """One part, and its batch as the provider describes it now; None where it is over or not there yet."""
+    """One part, and its batch as the provider describes it now; None where it is over, or not there."""
 
     part: Part
     batch: RemoteBatch | None
@@ -45,6 +45,8 @@ class PartStatus:
             reason = f" ({part.reason})" if part.reason else ""
             # Submitting leaves out what had found no room.
             go_on = "collect" if part.is_open else "submit again"
+            if part.stage is Stage.SUBMITTED:
+                return f"{name}: the provider does not know it, {questions}; m3ke batch cancel forgets it"
             return f"{name}: {part.stage}{reason}, {questions}; {go_on} to go on"
         done = "" if batch.total is None else f", {batch.done or 0:,} of {batch.total:,} done"
         since = duration(max(0.0, time.time() - part.submitted_at))
@@ -80,12 +82,14 @@ async def batch_status(run: RunDir, environ: Mapping[str, str] = os.environ) -> 
     target = find_target(settings, display, environ)
     address = batch_address(target, found[-1].part.address)
     async with BatchClient(target, address, settings, warn=display.warn) as client:
-        return [
-            replace(one, batch=await client.retrieve(one.part.batch_id or ""))
-            if one.part.stage is Stage.SUBMITTED
-            else one
-            for one in found
-        ]
+        return [await _as_now(one, client) if one.part.stage is Stage.SUBMITTED else one for one in found]
+
+
+async def _as_now(one: PartStatus, client: BatchClient) -> PartStatus:
+    try:
+        return replace(one, batch=await client.retrieve(one.part.batch_id or ""))
+    except GoneError:
+        return one
 
 
 def parts_on_disk(run: Path) -> list[PartStatus]:
