@@ -35,8 +35,8 @@ def standing(settings: RunSettings, store: ReplyStore | None, key: bytes, since:
     """
     reply = None if store is None else store.get(key)
     if reply is not None:
-        stale = settings.fresh and reply.received_at < since
-        if not stale and not (settings.retry_filtered and reply.filtered):
+        again = settings.fresh or (settings.retry_filtered and reply.filtered)
+        if not again or reply.received_at >= since:
             return Standing.ANSWERED
     if settings.retry_failed and (store is None or store.get_failure(key) is None):
         return Standing.LEFT_OUT

@@ -575,6 +575,40 @@ async def test_what_the_model_refuses_in_every_line_is_sent_otherwise(
     assert len(server.batches) == 2
 
 
+async def test_what_the_model_refuses_in_every_line_is_asked_live_otherwise_where_that_follows(
+    bench: Bench, server: BatchServer
+) -> None:
+    await bench.run(Steps.SUBMIT)
+    server.stages = ["completed"]
+    message = "Unsupported value: 'temperature' does not support 0 with this model."
+    server.results = lambda lines: (
+        [],
+        [
+            refused(line["custom_id"], 400, message, "unsupported_value", param="temperature")
+            for line in lines
+        ],
+    )
+    assert letters(await bench.run(Steps.COLLECT, then="live")) == RIGHT
+    assert "no temperature is sent" in bench.said
+    assert server.live.total() == 6
+
+
+async def test_what_a_batch_says_is_filtered_is_not_asked_once_more(
+    bench: Bench, server: BatchServer
+) -> None:
+    server.stages = ["completed"]
+    server.results = lambda lines: (
+        all_right(lines[:4])[0],
+        [refused(line["custom_id"], 400, "blocked", "content_filter") for line in lines[4:]],
+    )
+    await bench.run()
+    server.results = lambda lines: ([], [refused(lines[0]["custom_id"], 400, "blocked", "content_filter")])
+    result = await bench.run(retry_filtered=True, then="live")
+    assert sorted(server.bills.values()) == [1, 1, 1, 1, 2, 2]
+    assert server.live.total() == 1
+    assert result.scores.total.outcomes[Outcome.FILTERED] == 1
+
+
 async def test_a_provider_that_is_away_for_a_while_is_waited_for(bench: Bench, server: BatchServer) -> None:
     server.faults["retrieve"] = [Fault(503)] * 5
     result = await bench.run(max_attempts=2)

@@ -96,9 +96,10 @@ async def ask_in_batches(
                     break
                 except StartOverError as refusal:
                     session.start_over(refusal)
-                    if steps is Steps.COLLECT:
+                    if steps is Steps.COLLECT and settings.then is None:
                         raise IncompleteError("submit what the model takes: m3ke batch submit RUN") from None
-                await work.submit()
+                if steps is Steps.ALL:
+                    await work.submit()
     finally:
         session.tally.ledger.seconds += asyncio.get_running_loop().time() - started
     session.tally.total = session.evaluation.total  # what was under way has come, or is owed

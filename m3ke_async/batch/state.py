@@ -212,7 +212,7 @@ def under_way(results: Path) -> Iterator[bytes]:
             if len(keys) < part.requests and Batches.read(batches.run).parts[part.name].is_open:
                 raise DataError(
                     "is not whole any more, and it says what is in a batch: restore it, or first "
-                    f"m3ke batch collect {file.parent}",
+                    f"m3ke batch collect {file.parent}, or cancel",
                     file=batches.file(part),
                 )
             yield from keys
