@@ -35,7 +35,7 @@ from m3ke_async.replies import in_store, open_store
 from m3ke_async.results import write_results
 from m3ke_async.rundir import RunDir, checked_name, differences, run_name
 from m3ke_async.score import Scores
-from m3ke_async.session import Session, ask
+from m3ke_async.session import Session, ask, count_stale
 from m3ke_async.suite import AUTO, Split, Suite, load_suite
 from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.tally import Ledger, Price, Tally
@@ -186,15 +186,7 @@ async def run(
         if isinstance(stopped, InterruptedRunError) and stopped.at_once:
             raise stopped
         scores = _write(session, store, stopped)
-        incomplete = _lacks(session, scores, sends=sends)
-        if isinstance(stopped, IncompleteError) and tally.done >= tally.total and not incomplete:
-            stopped = None  # what was in flight at the limit was all that was left
-        if stopped is None and settings.fresh and tally.failed and not incomplete:
-            stopped = IncompleteError(
-                f"{counted(tally.failed, 'question')} could not be asked anew and kept "
-                "the reply from before; the same command asks again"
-            )
-        state = "stopped" if stopped else "incomplete" if incomplete else "complete"
+        stopped, state = _ended(session, store, scores, stopped, sends=sends)
         write_record(session, state, stopped, hashes=directory.hashes())  # while the claim says that it runs
     return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)
 
@@ -247,11 +239,24 @@ def _write(session: Session, store: ReplyStore, stopped: M3keError | None) -> Sc
         raise IncompleteError(f"{error}; every reply is kept") from error
 
 
-def _lacks(session: Session, scores: Scores, *, sends: bool) -> bool:
-    """Whether replies are still to come, be it in place of older ones: from a batch, or in a file."""
-    if scores.total.incomplete or Batches.read(session.directory).open:
-        return True
-    return session.evaluation.settings.fresh and not sends and session.tally.done < session.tally.total
+def _ended(
+    session: Session, store: ReplyStore, scores: Scores, stopped: M3keError | None, *, sends: bool
+) -> tuple[M3keError | None, str]:
+    """Why questions are left, if they are, and the state of the run.
+
+    Where older replies stand in the store, none is lacking though newer ones are to come.
+    """
+    incomplete = scores.total.incomplete or bool(Batches.read(session.directory).open)
+    stale = 0 if incomplete else count_stale(session, store)
+    incomplete = incomplete or stale > 0
+    if isinstance(stopped, IncompleteError) and session.tally.done >= session.tally.total and not incomplete:
+        stopped = None  # what was in flight at the limit was all that was left
+    if stopped is None and stale and sends:
+        stopped = IncompleteError(
+            f"{counted(stale, 'question')} could not be asked anew and kept "
+            "the reply from before; run again with --fresh to ask them"
+        )
+    return stopped, "stopped" if stopped else "incomplete" if incomplete else "complete"
 
 
 def find_evaluation(settings: RunSettings, suite: Suite, target: Target) -> Evaluation:

@@ -294,6 +294,19 @@ def _owes(session: Session, store: ReplyStore, tally: Tally) -> bool:
     )
 
 
+def count_stale(session: Session, store: ReplyStore) -> int:
+    """How many questions still have a reply from before, though all are to be asked afresh."""
+    evaluation = session.evaluation
+    settings = evaluation.settings
+    if not settings.fresh:
+        return 0
+    return sum(
+        standing(settings, store, item.request.key, session.since) is Standing.OWED
+        for task in evaluation.suite.tasks
+        for item in evaluation.items(task)
+    )
+
+
 async def _stop_with(server: Server, engine: Engine) -> None:
     """Stop the run when its server ends by itself."""
     engine.stop(await server.ended())

@@ -593,6 +593,26 @@ async def test_what_the_model_refuses_in_every_line_is_asked_live_otherwise_wher
     assert server.live.total() == 6
 
 
+async def test_a_fresh_run_that_was_not_submitted_is_not_complete(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.stages = ["completed"]
+    await bench.run()
+    save = Batches._save
+    monkeypatch.setattr(Batches, "_save", _die)
+    with pytest.raises(Killed):
+        await bench.run(Steps.SUBMIT, fresh=True)
+    monkeypatch.setattr(Batches, "_save", save)
+    result = await bench.run(Steps.COLLECT, fresh=True)
+    assert "6 questions could not be asked anew" in str(result.stopped)
+    server.results = lambda lines: ([answered(line["custom_id"], "答案：D") for line in lines], [])
+    assert {*letters(await bench.run(fresh=True)).values()} == {"D"}
+
+
+def _die(batches: Batches) -> None:
+    raise Killed
+
+
 async def test_what_a_batch_says_is_filtered_is_not_asked_once_more(
     bench: Bench, server: BatchServer
 ) -> None:

@@ -314,7 +314,6 @@ class _Work:
         failed = len(collector.failed - collector.replied)
         self._batches.close(part, replies=len(collector.replied), failed=failed, reason=batch.trouble)
         missing = part.requests - len(collector.replied)
-        session.tally.failed += missing - failed  # that have no line at all
         if missing:
             trouble = f" ({batch.trouble})" if batch.trouble else ""
             ended = f"{batch.id} is {batch.status}{trouble}"
