@@ -26,9 +26,10 @@ def run_loop(main: Coroutine[object, object, T]) -> T:
     with suppress(ImportError):  # Windows, PyPy
         from uvloop import new_event_loop as factory
     # What is alive now lives to the end, and what requests leave behind dies by its count:
-    # looking for cycles as often as by default costs a sixth of a request.
+    # looking for cycles as often as by default costs a sixth of a request, and five times as often as
+    # here 0.04 s while 500 connections are opened.
     gc.freeze()
-    gc.set_threshold(20_000, 50, 50)
+    gc.set_threshold(100_000, 50, 50)
     before = signal.getsignal(signal.SIGTERM)
     try:
         with asyncio.Runner(loop_factory=factory) as runner:
