@@ -16,11 +16,12 @@ from m3ke_async import __version__
 from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import UsageError
 from m3ke_async.evaluation import make_evaluation
+from m3ke_async.progress import Silent
 from m3ke_async.reopen import read_record, reopen, stored_replies
 from m3ke_async.replies import in_store, open_store
 from m3ke_async.request import Outcome, Reply
 from m3ke_async.results import write_results
-from m3ke_async.run import RunResult, run_directory
+from m3ke_async.run import RunResult, in_batches, run_directory
 from m3ke_async.rundir import differences
 from m3ke_async.shard import WHOLE
 from m3ke_async.store import Failure
@@ -58,11 +59,12 @@ def merge(
         warn: is told of trouble with a store.
 
     Raises:
-        UsageError: they ask different things, or a process is at work on one of them.
+        UsageError: they ask different things, a process is at work on one of them, or batches are under way.
     """
     with ExitStack() as stack:
         for run in dict.fromkeys(runs):
             stack.enter_context(run.claim())
+            in_batches(run, Silent())  # the merged run would ask that as well
         parts = [_Part(run, read_record(run), reopen(run, data)) for run in dict.fromkeys(runs)]
         evaluation = _whole(parts, results)
         directory = run_directory(evaluation)
@@ -86,6 +88,7 @@ def merge(
                 "stopped": None,
                 "identity": evaluation.identity(),
                 "settings": evaluation.settings.to_json(),
+                "data": str(evaluation.whole.path.resolve()),
                 "rules": RULES_VERSION,
                 "versions": {"m3ke-async": __version__, "python": sys.version.split()[0]},
                 "counts": {

@@ -168,7 +168,7 @@ async def run(
     tally = Tally(total=evaluation.total)
     with directory.claim(), open_store(directory, display.warn) as store:
         earlier = directory.read()  # once more: the process that had the claim may just have ended
-        elsewhere = _in_batches(directory, display) if asking is ask else frozenset()
+        elsewhere = in_batches(directory, display) if asking is ask else frozenset()
         since = fresh_since(settings, earlier)
         session = Session(directory, evaluation, target, display, tally, earlier, since, elsewhere)
         write_record(session, "running")
@@ -205,7 +205,7 @@ def _asking(settings: RunSettings, target: Target) -> Asking:
     return ask_in_batches
 
 
-def _in_batches(directory: RunDir, display: Display) -> frozenset[bytes]:
+def in_batches(directory: RunDir, display: Display) -> frozenset[bytes]:
     """What batches of other runs may still answer: to ask it as well would be to pay it twice.
 
     Raises:
@@ -267,15 +267,24 @@ def find_evaluation(settings: RunSettings, suite: Suite, target: Target) -> Eval
     Raises:
         UsageError: the suite lacks what the settings ask for, or the name of the run is none.
     """
-    first, *others = (
-        make_evaluation(settings, suite, target.profile, target.model, address)
-        for address in target.identities
-    )
-    for evaluation in (first, *others) if others else ():
+    found = evaluations(settings, suite, target)
+    for evaluation in found if len(found) > 1 else ():
         begun = run_directory(evaluation).read()
         if begun is not None and begun["identity"]["address"] == evaluation.address:
             return evaluation
-    return first
+    return found[0]
+
+
+def evaluations(settings: RunSettings, suite: Suite, target: Target) -> tuple[Evaluation, ...]:
+    """The same under each of a target's addresses; where none has begun, the first is to.
+
+    Raises:
+        UsageError: as of `find_evaluation`.
+    """
+    return tuple(
+        make_evaluation(settings, suite, target.profile, target.model, address)
+        for address in target.identities
+    )
 
 
 def run_directory(evaluation: Evaluation) -> RunDir:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from m3ke_async.batch.state import Batches, Part, Stage
 from m3ke_async.errors import ExitCode, UsageError
 from m3ke_async.merge import merge
 from m3ke_async.rundir import RunDir
@@ -122,6 +123,22 @@ async def test_a_shard_that_is_being_asked_is_waited_for(server: Server, tmp_pat
     runs = await shards(server, write_suite(tmp_path / "suite", 1, 6), tmp_path)
     with claimed(runs[0].path), pytest.raises(UsageError, match="another process is at work"):
         merged(runs, tmp_path)
+
+
+async def test_a_shard_with_batches_under_way_is_waited_for(server: Server, tmp_path: Path) -> None:
+    runs = await shards(server, write_suite(tmp_path / "suite", 1, 6), tmp_path)
+    Batches(runs[1]).put(Part("m3ke-0123456789abcdef", 2, "http://x", stage=Stage.SUBMITTED))
+    with pytest.raises(UsageError, match="2 questions of this run are in batches that are under way"):
+        merged(runs, tmp_path)
+    assert not (tmp_path / "results").exists()
+
+
+async def test_the_merged_run_finds_the_suite_where_it_lies_now(server: Server, tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "suite", 1, 6)
+    runs = await shards(server, suite, tmp_path)
+    now = suite.rename(tmp_path / "moved")
+    result = merge(runs, tmp_path / "results", data=str(now), warn=pytest.fail)
+    assert m3ke("score", result.path).code == ExitCode.COMPLETE
 
 
 async def test_the_command_prints_the_result_and_tells_what_is_missing(
