@@ -65,6 +65,39 @@ def test_several_grids_are_a_list_and_each_says_what_it_occupies(tmp_path: Path)
     assert occupied == [("vllm/small", 0.5, 1), ("vllm/large", 8, 16), ("sglang/other", 1, 1)]
 
 
+def test_cells_of_different_grids_are_told_apart(tmp_path: Path) -> None:
+    text = '[[grid]]\nmodel = "vllm/a"\n[[grid]]\nmodel = "vllm/a"\nshots = 5\n[[grid]]\nmodel = "vllm/b"'
+    assert [cell.label for cell in cells(tmp_path, text)] == ["vllm/a", "vllm/a shots=5", "vllm/b"]
+
+
+def test_no_password_of_an_address_is_in_a_label(tmp_path: Path) -> None:
+    text = '[[grid]]\nmodel = "vllm/a"\nbase-url = ["http://me:secret@one/v1", "http://two/v1?key=secret"]'
+    labels = [cell.label for cell in cells(tmp_path, text)]
+    assert labels == ["vllm/a base-url=http://one/v1", "vllm/a base-url=http://two/v1"]
+
+
+def test_cells_that_may_have_requests_in_common_are_a_family(tmp_path: Path) -> None:
+    found = cells(
+        tmp_path,
+        """
+        [[grid]]
+        model = ["vllm/a", "vllm/b"]
+        limit = [1, 2]
+        rotate = [true, false]
+        [[grid]]
+        model = "vllm/a"
+        tasks = "Math*"
+        concurrency = 8
+        [[grid]]
+        model = "vllm/a"
+        shots = 5
+        """,
+    )
+    a, b, shots = found[0].family, found[4].family, found[-1].family
+    assert [cell.family for cell in found] == [a] * 4 + [b] * 4 + [a, shots]
+    assert len({a, b, shots}) == 3
+
+
 def test_a_list_inside_a_list_is_one_value(tmp_path: Path) -> None:
     found = cells(tmp_path, '[[grid]]\nmodel = "vllm/a"\ntasks = [["Math*", "*Law*"], "Art*"]')
     assert [cell.settings.tasks for cell in found] == [("Math*", "*Law*"), ("Art*",)]
@@ -88,6 +121,15 @@ def test_a_suite_beside_is_found_from_any_folder(tmp_path: Path, monkeypatch: py
         ('[[grid]]\nmodel = "vllm/a"\nshots = [0, 6]', r"grid\[1\].*--shots must be a whole number"),
         ('[[grid]]\nmodel = "vllm/a"\nshots = [0, 0]', r"grid\[1\].*asks the same twice: vllm/a shots=0"),
         ('[[grid]]\nmodel = "a/b"\n[[grid]]\nmodel = "a/b"', r"grid\[2\].*asks the same twice: a/b"),
+        (
+            '[[grid]]\nmodel = "a/b"\nconcurrency = [1, 8]',
+            "asks the same twice: a/b concurrency=8, which is the run of a/b concurrency=1",
+        ),
+        ('[[grid]]\nmodel = "a/b"\npolicy = ["strict", "careful"]', "asks the same twice"),
+        ('[settings]\nshots = [0, 5]\n[[grid]]\nmodel = "a/b"', r"settings.shots': is a list; under"),
+        ('[settings]\nshots = 6\n[[grid]]\nmodel = "a/b"', "field 'settings': --shots must be"),
+        ('[[grid]]\nmodel = "a/b"\ngpus = 1.5', r"grid\[1\].gpus': must be a whole number, or a part of 1"),
+        ('cpus = 0.00001\n[[grid]]\nmodel = "a/b"', "'cpus': must be a whole number, or a part of 1"),
         ('[[grid]]\nmodel = "vllm/a"\nshots = []', r"grid\[1\].shots': is empty"),
         ('[[grid]]\nmodel = "vllm/a"\nname = "x"', r"grid\[1\].name': is no field here"),
         ('[[grid]]\nmodel = "vllm/a"\nresults = "x"', r"grid\[1\].results': is no field here"),
@@ -105,6 +147,7 @@ def test_without_ray_a_sweep_says_what_to_install(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(sys.modules, "ray", None)
     path = tmp_path / "sweep.toml"
     path.write_text('[[grid]]\nmodel = "vllm/a"', encoding="utf-8")
-    ran = m3ke("sweep", path, "--results", tmp_path)
+    ran, other = m3ke("sweep", path, "--results", tmp_path), m3ke("sweep", "--results", tmp_path, path)
     assert ran.code == ExitCode.USAGE
+    assert ran.error == other.error
     assert ran.error == "a sweep runs on Ray, which is not installed: pip install 'm3ke-async[cluster]'"

@@ -18,13 +18,11 @@ if TYPE_CHECKING:
 
 
 class _FileFirst(click.Group):
-    """A group of commands whose `run` may be left out before a file."""
+    """A group of commands whose `run` may be left out before a file and its options."""
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        named = args[0] in self.commands or args[0].startswith("-")
-        return super().resolve_command(ctx, args if named else ["run", *args])
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        named = not args or args[0] in {*self.commands, *ctx.help_option_names}
+        return super().parse_args(ctx, args if named else ["run", *args])
 
 
 @click.group(cls=_FileFirst, context_settings=CONTEXT)
