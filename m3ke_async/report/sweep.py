@@ -98,7 +98,7 @@ def _row(course: CellCourse, results: Path) -> tuple[str, ...]:
     found = course.standing(results)
     questions = f"{found.done:,} of {found.total:,}" if found else "-"
     n = accuracy = interval = "-"
-    if course.run is not None and course.state not in (CellState.WAITING, CellState.RUNNING):
+    if course.run is not None and course.state in _ENDED:
         try:
             total = read_scores(RunDir(results / course.run)).total
         except UsageError:

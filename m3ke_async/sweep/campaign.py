@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
 from m3ke_async.sweep.cells import read_sweep
-from m3ke_async.sweep.course import CellCourse, course_path, read_course, write_course
+from m3ke_async.sweep.course import CellCourse, CellState, course_path, read_course, write_course
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,14 +53,16 @@ def run_sweep(
     def look() -> None:
         nonlocal written
         if time.monotonic() >= written + _WRITE:
-            write_course(path, courses)
             written = time.monotonic()
+            with suppress(OSError):  # cells that can be kept are not stopped by it
+                write_course(path, courses)
         show(courses)
 
     try:
         run_cells(cells, courses, results, address=address, show=look, warn=warn)
     finally:
-        write_course(path, courses)
+        with suppress(OSError):  # else a full disk hides why the sweep stopped
+            write_course(path, courses)
     show(courses)
     return courses
 
@@ -70,7 +73,11 @@ def sweep_status(file: Path, results: Path) -> list[CellCourse]:
     Raises:
         DataError: it has not begun in this folder.
     """
-    return read_course(course_path(results, file.stem))
+    courses = read_course(course_path(results, file.stem))
+    for course in courses:
+        if course.state is CellState.RUNNING:
+            course.look(results)
+    return courses
 
 
 def write_page(
@@ -107,8 +114,30 @@ def write_page(
     path = results / f"{file.stem}.html"
     try:
         compared = compare_runs(*runs, results=results, force=True, warn=warn)
-    except UsageError as error:
-        warn(f"the cells are not compared: {error}")
-        return None
+    except UsageError:
+        fitting = _like_the_first(runs, results, warn)
+        if len(fitting) < 2:
+            return None
+        runs, scores = [runs[number] for number in fitting], [scores[number] for number in fitting]
+        try:
+            compared = compare_runs(*runs, results=results, force=True, warn=warn)
+        except UsageError as error:
+            warn(f"the cells are not compared: {error}")
+            return None
     write_comparison(path, compared, scores)
     return path
+
+
+def _like_the_first(runs: Sequence[str], results: Path, warn: Callable[[str], None]) -> list[int]:
+    """Places of those that can be compared with the first, itself included; of others it is told why not."""
+    from m3ke_async.compare import compare_runs
+
+    found = [0]
+    for number, run in enumerate(runs[1:], 1):
+        try:
+            compare_runs(runs[0], run, results=results, force=True)
+        except UsageError as error:
+            warn(f"{run} is not compared with {runs[0]}: {error}")
+        else:
+            found.append(number)
+    return found

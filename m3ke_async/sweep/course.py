@@ -10,8 +10,9 @@ import orjson
 
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.files import write_json
-from m3ke_async.listing import Standing, standing
+from m3ke_async.listing import Standing, State, standing
 from m3ke_async.rundir import RunDir
+from m3ke_async.verified import is_claimed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,17 @@ class CellState(StrEnum):
     RUNNING = "running"
     COMPLETE = "complete"
     INCOMPLETE = "incomplete"
+    INTERRUPTED = "interrupted"  # its command was ended, and nobody is at work on its run
+
+
+#: What the state of its run says of a cell.
+_STATES = {
+    State.RUNNING: CellState.RUNNING,
+    State.COMPLETE: CellState.COMPLETE,
+    State.INCOMPLETE: CellState.INCOMPLETE,
+    State.STOPPED: CellState.INCOMPLETE,
+    State.INTERRUPTED: CellState.INTERRUPTED,
+}
 
 
 @dataclass(slots=True)
@@ -49,6 +61,13 @@ class CellCourse:
         """For `--json`."""
         found = self.standing(results)
         return asdict(self) | {"standing": found and found.to_json()}
+
+    def look(self, results: Path) -> None:
+        """Whether a cell that is said to run still does: its command may have been killed since."""
+        if self.run is None or is_claimed(results / self.run):
+            return
+        found = self.standing(results)
+        self.state = CellState.INTERRUPTED if found is None else _STATES[found.state]
 
     def standing(self, results: Path) -> Standing | None:
         """How far its run is; None where there is none yet."""
@@ -81,7 +100,7 @@ def read_course(path: Path) -> list[CellCourse]:
         table: Any = orjson.loads(path.read_bytes())
         if table["version"] != _VERSION:
             raise DataError("is of another version of m3ke-async; run the sweep again", file=path)
-        return [CellCourse(**{**row, "state": CellState(row["state"])}) for row in table["cells"]]
+        return [_read_cell(row) for row in table["cells"]]
     except FileNotFoundError:
         raise DataError(
             "is not there: the sweep has not begun here; begin it by m3ke sweep FILE, or give --results",
@@ -89,3 +108,12 @@ def read_course(path: Path) -> list[CellCourse]:
         ) from None
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"is damaged ({error}); run the sweep again", file=path) from None
+
+
+def _read_cell(row: Any) -> CellCourse:
+    cell = CellCourse(**{**row, "state": CellState(row["state"])})
+    if not (
+        isinstance(cell.label, str) and all(isinstance(text, str | None) for text in (cell.run, cell.trouble))
+    ):
+        raise TypeError("a field is of another kind")
+    return cell

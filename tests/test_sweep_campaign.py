@@ -1,0 +1,69 @@
+"""How far a sweep is, also where its command was killed, and what its cells come to side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from m3ke_async.errors import DataError
+from m3ke_async.sweep.campaign import sweep_status, write_page
+from m3ke_async.sweep.course import CellCourse, CellState, course_path, write_course
+from m3ke_async.verified import claimed
+from tests.asking import ask
+from tests.questions import write_suite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.server import Server
+
+
+async def test_a_cell_runs_as_long_as_somebody_is_at_work_on_its_run(server: Server, tmp_path: Path) -> None:
+    results, file = tmp_path / "results", tmp_path / "mine.toml"
+    suite = write_suite(tmp_path / "suite", 1, 4)
+    whole = (await ask(suite, server.url, results)).path
+    (begun := results / "begun").mkdir()
+    running = [CellCourse(path.name, path.name, CellState.RUNNING) for path in (whole, begun)]
+    write_course(course_path(results, file.stem), [CellCourse("waits"), *running])
+    with claimed(begun):
+        assert states(file, results) == ["waiting", "complete", "running"]
+    assert states(file, results) == ["waiting", "complete", "interrupted"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        '{"version": 1, "cells": [1]}',
+        '{"version": 1, "cells": [{"label": 5, "state": "waiting"}]}',
+        '{"version": 1, "cells": [{"label": "a", "state": "waiting", "trouble": ["x"]}]}',
+        '{"version": 1, "cells": [{"label": "a", "state": "lost"}]}',
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
+    course_path(tmp_path, "mine").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"mine.sweep.json: is damaged .*; run the sweep again"):
+        sweep_status(tmp_path / "mine.toml", tmp_path)
+
+
+def states(file: Path, results: Path) -> list[str]:
+    return [cell.state for cell in sweep_status(file, results)]
+
+
+async def test_a_cell_of_other_questions_is_left_out_of_the_page_and_told(
+    server: Server, tmp_path: Path
+) -> None:
+    results, suite = tmp_path / "results", write_suite(tmp_path / "suite", 1, 4)
+    write_suite(suite, 1, 4, split="test")
+    runs = [
+        (await ask(suite, server.url, results, **options)).path.name
+        for options in ({}, {"split": "test"}, {"shots": 1})
+    ]
+    courses = [CellCourse(run, run, CellState.COMPLETE) for run in runs]
+    told: list[str] = []
+    page = write_page(tmp_path / "mine.toml", results, courses, told.append)
+    assert page == results / "mine.html"
+    assert [run in page.read_text("utf-8") for run in runs] == [True, False, True]
+    (line,) = told
+    assert line.startswith(f"{runs[1]} is not compared with {runs[0]}: the runs differ in split (dev, test)")
