@@ -43,7 +43,7 @@ async def _write_cell(number: int, settings: RunSettings, desk: Desk) -> CellRes
     assert record is not None
     record["settings"]["model"] = settings.model
     name, questions = f"cell-{number:06}", record["counts"]["total"]
-    desk.begin(number, name, settings.policy)
+    desk.begin(number, [name], settings.policy)
     keys = [blake2b(b"%d of %d" % (place, number), digest_size=16).digest() for place in range(questions)]
     for first in range(0, questions, LOOKED_UP):
         assert not desk.known(keys[first : first + LOOKED_UP])

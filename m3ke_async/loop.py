@@ -35,16 +35,17 @@ def run_loop(main: Coroutine[object, object, T]) -> T:
         with asyncio.Runner(loop_factory=factory) as runner:
             return runner.run(_terminable(main))
     finally:
-        _on_sigterm(before)
+        on_sigterm(before)
 
 
 async def _terminable(main: Coroutine[object, object, T]) -> T:
     cancel = signal.getsignal(signal.SIGINT)  # the runner's own, which cancels this task
     if callable(cancel):  # else Ctrl-C is ignored, as in a job that a script left in the background
-        _on_sigterm(cancel)
+        on_sigterm(cancel)
     return await main
 
 
-def _on_sigterm(handler: Callable[[int, FrameType | None], object] | int | None) -> None:
+def on_sigterm(handler: Callable[[int, FrameType | None], object] | int | None) -> None:
+    """Handle SIGTERM so from now on, where this is the thread that handles signals."""
     if threading.current_thread() is threading.main_thread():  # no other one may
         signal.signal(signal.SIGTERM, handler)

@@ -112,6 +112,10 @@ def _alone(target: Target, endpoints: tuple[Endpoint, ...]) -> AbstractAsyncCont
     return nullcontext()
 
 
+def _all_here(evaluation: Evaluation) -> None:
+    """The store holds every reply that there is."""
+
+
 async def ask(
     session: Session,
     store: ReplyStore,
@@ -119,6 +123,7 @@ async def ask(
     price: Price | None,
     signals: bool,
     sharing: Sharing = _alone,
+    bring: Callable[[Evaluation], None] = _all_here,
 ) -> None:
     """Ask everything that is owed.
 
@@ -128,6 +133,7 @@ async def ask(
         price: of tokens, where known.
         signals: whether Ctrl-C and SIGTERM drain the run.
         sharing: keeps the limits of the endpoints shared with others, as long as it is entered.
+        bring: puts into the store what is known elsewhere of the requests that are about to be asked.
     """
     # Only a run that sends needs the HTTP client and its 0.2 s of import.
     from m3ke_async.connect import connect
@@ -138,6 +144,7 @@ async def ask(
 
     target, tally, display = session.target, session.tally, session.display
     settings = session.evaluation.settings
+    bring(session.evaluation)
     if session.was_complete or target.hosted is not None:  # a server takes long to load
         seen = Tally(total=tally.total)
         if not _owes(session, store, seen):
@@ -180,12 +187,16 @@ async def ask(
         )
         while True:
             try:
-                session.evaluation = evaluation = await prove(session.evaluation, endpoints, asking.send)
+                evaluation = await prove(session.evaluation, endpoints, asking.send)
+                if evaluation is not session.evaluation:
+                    session.evaluation = evaluation
+                    bring(evaluation)
                 if evaluation.constraint is not None:
                     display.say(f"replies are held to one letter, as was proven, by {evaluation.constraint}")
                 await asking.ask_all()
             except StartOverError as refusal:
                 session.start_over(refusal)
+                bring(session.evaluation)
             else:
                 return
 

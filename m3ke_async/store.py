@@ -90,7 +90,7 @@ class Follower(Protocol):
     """Wants to know of what a store keeps."""
 
     def add(self, kept: Kept) -> None:
-        """It was kept."""
+        """It was put."""
 
 
 class ReplyStore:
@@ -108,7 +108,7 @@ class ReplyStore:
     Attributes:
         path: the SQLite file.
         claims: on requests that are on their way.
-        follower: is told of everything that is kept, after it is durable here.
+        follower: is told of everything that is put, after it is durable here or the file did not take it.
 
     Raises:
         UsageError: the folder cannot be written, or a newer version wrote the file.
@@ -148,9 +148,11 @@ class ReplyStore:
         """
         raw = dump_reply(request.key, reply)
         row = (request.key, raw, request.provider, reply.model, self._run)
-        self._file.write(lambda database: _put(database, row, replace=replace))
-        if self.follower is not None:
-            self.follower.add(Kept(row, replace=replace))
+        try:
+            self._file.write(lambda database: _put(database, row, replace=replace))
+        finally:
+            if self.follower is not None:
+                self.follower.add(Kept(row, replace=replace))
 
     def put_failure(self, request: ChatRequest | RequestKey, failure: Failure) -> None:
         """Keep why a request has no reply.
@@ -167,9 +169,11 @@ class ReplyStore:
             time.time(),
             self._run,
         )
-        self._file.write(lambda database: database.execute(_FAIL, row))
-        if self.follower is not None:
-            self.follower.add(Kept(row))
+        try:
+            self._file.write(lambda database: database.execute(_FAIL, row))
+        finally:
+            if self.follower is not None:
+                self.follower.add(Kept(row))
 
     def put_all(self, kept: Iterable[Kept]) -> None:
         """Keep what other stores have kept, in their order and in one transaction.

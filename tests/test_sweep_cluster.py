@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +18,13 @@ import pytest
 from m3ke_async.errors import ExitCode
 from m3ke_async.listing import list_runs
 from m3ke_async.rundir import STORE_NAME
-from tests.command import m3ke
+from m3ke_async.verified import claimed
+from tests.command import ROOT, m3ke
 from tests.questions import write_suite
 from tests.server import Server, in_thread, right_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -75,9 +80,7 @@ def test_the_cell_of_a_killed_worker_goes_on_and_asks_only_what_was_not_kept(
     kept: list[int] = []
 
     def kill_its_worker() -> None:
-        database = sqlite3.connect(results / STORE_NAME)
-        kept.append(database.execute("SELECT count(*) FROM replies").fetchone()[0])
-        database.close()
+        kept.append(stored(results))
         os.kill(_worker(), signal.SIGKILL)
 
     def on_request(seen: Any) -> None:
@@ -91,6 +94,42 @@ def test_the_cell_of_a_killed_worker_goes_on_and_asks_only_what_was_not_kept(
     assert kept[0] >= 8
     assert 40 <= len(server.seen) <= 60 - kept[0]
     assert ran.json[0]["standing"]["total"] == 40
+
+
+def stored(results: Path) -> int:
+    with closing(sqlite3.connect(results / STORE_NAME)) as database:
+        count: int = database.execute("SELECT count(*) FROM replies").fetchone()[0]
+    return count
+
+
+def test_a_sweep_that_is_stopped_keeps_what_is_in_flight_and_goes_on_later(
+    server: Server, tmp_path: Path
+) -> None:
+    results = tmp_path / "r"
+    path = write_sweep(tmp_path, server, '[[grid]]\nmodel = "custom/m"\nlimit = [10, 20]\nconcurrency = 8')
+    server.default = lambda mark: right_reply(mark).after(1.0)
+    command = [sys.executable, "-m", "m3ke_async", "sweep", str(path), "--results", str(results), "--quiet"]
+
+    def on_request(seen: Any) -> None:
+        if len(server.seen) == 6:
+            process.terminate()
+
+    server.on_request = on_request
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path, env=environ, text=True) as process:
+        _, said = process.communicate(timeout=200)
+    assert process.returncode == ExitCode.INTERRUPTED, said
+    assert said.startswith("m3ke: stopping: cells wait for what is in flight")
+    assert stored(results) == len(server.seen) < 20
+    status = m3ke("sweep", "status", path, "--results", results, "--json").json
+    assert [(cell["state"], cell["run"] is None) for cell in status] == [
+        ("incomplete", False),
+        ("waiting", True),
+    ]
+    server.on_request, server.default = (lambda seen: None), right_reply
+    assert m3ke("sweep", path, "--results", results, "--quiet").code == ExitCode.COMPLETE
+    assert set(Counter(seen.mark for seen in server.seen).values()) == {1}
+    assert len(server.seen) == 40
 
 
 def _worker() -> int:
@@ -115,7 +154,37 @@ def test_a_cell_that_no_machine_can_hold_is_told_before_anything_runs(server: Se
 
 
 def test_a_cell_that_cannot_work_leaves_the_others_alone(server: Server, tmp_path: Path) -> None:
-    text = '[[grid]]\nmodel = "custom/m"\n[[grid]]\nmodel = "nobody/m"'
-    ran = m3ke("sweep", write_sweep(tmp_path, server, text), "--results", tmp_path / "r", "--quiet")
+    text = '[[grid]]\nmodel = ["custom/m", "custom/busy", "nobody/m"]'
+    path, results = write_sweep(tmp_path, server, text), tmp_path / "r"
+    asked = (
+        "--base-url",
+        server.url,
+        "--data",
+        tmp_path / "suite",
+        "--results",
+        results,
+        "--quiet",
+        "--json",
+    )
+    busy = m3ke("run", "custom/busy", *asked, "--max-requests", "1").json["path"]
+    with claimed(Path(busy)):
+        ran = m3ke("sweep", path, "--results", results, "--quiet")
     assert ran.code == ExitCode.INCOMPLETE
-    assert "nobody/m: " in ran.out
+    *_, first, second = ran.out.splitlines()
+    assert first.startswith(f"custom/busy: another process is at work on {busy}: ")
+    assert second.startswith("nobody/m: ")
+
+
+def test_results_that_cannot_be_written_are_told_before_anything_runs(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "r").touch()
+    path = write_sweep(tmp_path, server, '[[grid]]\nmodel = "custom/m"')
+    ran = m3ke("sweep", path, "--results", tmp_path / "r" / "below", "--quiet")
+    assert (ran.code, len(server.seen)) == (ExitCode.USAGE, 0)
+    assert ran.error.startswith(f"cannot make the folder {tmp_path}")
+
+
+def test_an_address_that_would_keep_the_results_elsewhere_is_refused(server: Server, tmp_path: Path) -> None:
+    path = write_sweep(tmp_path, server, '[[grid]]\nmodel = "custom/m"')
+    ran = m3ke("sweep", path, "--results", tmp_path / "r", "--address", "ray://head:10001")
+    assert ran.code == ExitCode.USAGE
+    assert "with --address auto" in ran.error

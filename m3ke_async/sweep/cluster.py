@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import time
+from collections import deque
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.errors import UsageError
+from m3ke_async.loop import on_sigterm
+from m3ke_async.replies import open_store
+from m3ke_async.rundir import RunDir
 from m3ke_async.sweep.course import CellCourse, CellState
 from m3ke_async.sweep.keeper import Keeper
 from m3ke_async.sweep.shares import Shares
@@ -54,6 +59,7 @@ def run_cells(
         UsageError: Ray is not installed, there is no cluster, or it never can run one of the cells.
     """
     ray = _import_ray()
+    open_store(RunDir(results / "sweep"), warn).close()  # what is wrong with it is told before anything runs
     with _connected(ray, address):
         _refuse_impossible(ray, cells)
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
@@ -62,23 +68,22 @@ def run_cells(
         beside = {"num_cpus": 0, "scheduling_strategy": here, "max_restarts": -1, "max_task_retries": -1}
         keeper = ray.remote(Keeper).options(**beside).remote(results)
         shares = ray.remote(Shares).options(**beside).remote(time.monotonic)
-        task = ray.remote(evaluate)
-        waiting = {
-            task.options(
-                num_cpus=cell.cpus, num_gpus=cell.gpus, max_retries=_RETRIES, name=cell.label
-            ).remote(number, cell.settings, keeper, shares): course
-            for number, (cell, course) in enumerate(zip(cells, courses, strict=True))
-        }
-        while waiting:
-            ended, _ = ray.wait([*waiting], num_returns=1, timeout=_LOOK)
-            for reference in ended:
-                _note(waiting.pop(reference), _result(ray, reference))
-            for number, run in ray.get(keeper.begun.remote()).items():
-                _note_begun(courses[number], run)
-            for line in ray.get(keeper.warnings.remote()):
-                warn(line)
-            show()
-        ray.get(keeper.close.remote())
+        running = _Running(ray, cells, courses, keeper, shares)
+
+        def until_ended() -> None:
+            while running.cells:
+                for line in running.look():
+                    warn(line)
+                show()
+            ray.get(keeper.close.remote())
+
+        try:
+            until_ended()
+        except KeyboardInterrupt:
+            warn("stopping: cells wait for what is in flight (once more to leave at once); replies are kept")
+            running.stop()
+            until_ended()
+            raise
 
 
 def _import_ray() -> Any:
@@ -94,9 +99,16 @@ def _import_ray() -> Any:
 
 @contextmanager
 def _connected(ray: Any, address: str | None) -> Iterator[None]:
+    if address is not None and address.startswith("ray://"):
+        raise UsageError(
+            f"--address {address} is Ray's client, whose sweep would write its results on another machine: "
+            "run m3ke sweep on a machine of the cluster, with --address auto"
+        )
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    before = signal.getsignal(signal.SIGTERM)
     try:
         if address is None:
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent that nobody asked for
             # the variable would lead to a cluster that nobody asked for
             ray.init(address="local", include_dashboard=False, **quiet)
         else:
@@ -104,12 +116,14 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
     except (ConnectionError, RuntimeError, ValueError) as error:
         where = f"the Ray cluster at {address}" if address else "Ray on this machine"
         raise UsageError(f"cannot use {where}: {' '.join(str(error).split())}") from None
-    try:
-        # Ray writes of lost workers to standard output, which is the result's; the keeper tells of them.
-        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):  # noqa: PTH123 - it is no path
-            yield
     finally:
-        ray.shutdown()
+        on_sigterm(before)  # Ray's own ends the command as if by a mistake
+    # Ray writes of lost workers to standard output, which is the result's; the keeper tells of them.
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):  # noqa: PTH123 - it is no path
+        try:
+            yield
+        finally:
+            ray.shutdown()
 
 
 def _refuse_impossible(ray: Any, cells: Sequence[Cell]) -> None:
@@ -126,15 +140,72 @@ def _refuse_impossible(ray: Any, cells: Sequence[Cell]) -> None:
             )
 
 
-def _result(ray: Any, reference: Any) -> CellResult:
+def _result(ray: Any, reference: Any) -> CellResult | None:
+    """What a cell came to; None where it was stopped."""
     try:
         found: CellResult = ray.get(reference)
+    except ray.exceptions.TaskCancelledError:
+        return None
     except ray.exceptions.RayError as error:
+        what = "it failed" if isinstance(error, ray.exceptions.RayTaskError) else "its process was lost"
         lines = str(error).strip().splitlines()
-        return CellResult(
-            None, complete=False, trouble=f"its process was lost: {lines[-1] if lines else error}"
-        )
+        return CellResult(None, complete=False, trouble=f"{what}: {lines[-1] if lines else error}")
     return found
+
+
+class _Running:
+    """The cells of a sweep on Ray; of those that may ask the same, one at a time.
+
+    Args:
+        ray: the module.
+        cells: of the sweep.
+        courses: one a cell; brought up to date.
+        keeper, shares: the actors.
+
+    Attributes:
+        cells: numbers of those that Ray has, by reference.
+    """
+
+    def __init__(
+        self, ray: Any, cells: Sequence[Cell], courses: Sequence[CellCourse], keeper: Any, shares: Any
+    ) -> None:
+        self._ray, self._all, self._courses, self._keeper, self._shares = ray, cells, courses, keeper, shares
+        self._task = ray.remote(evaluate)
+        self._turns: dict[RunSettings, deque[int]] = {}
+        for number, cell in enumerate(cells):
+            self._turns.setdefault(cell.family, deque()).append(number)
+        self.cells: dict[Any, int] = {}
+        for turns in self._turns.values():
+            self._begin_next(turns)
+
+    def _begin_next(self, turns: deque[int]) -> None:
+        if not turns:
+            return
+        number = turns.popleft()
+        cell = self._all[number]
+        task = self._task.options(
+            num_cpus=cell.cpus, num_gpus=cell.gpus, max_retries=_RETRIES, name=cell.label
+        )
+        self.cells[task.remote(number, cell.settings, self._keeper, self._shares)] = number
+
+    def look(self) -> list[str]:
+        """Wait a moment for cells to end, and bring all up to date; what the keeper has to say."""
+        ended, _ = self._ray.wait([*self.cells], num_returns=1, timeout=_LOOK)
+        for reference in ended:
+            number = self.cells.pop(reference)
+            _note(self._courses[number], _result(self._ray, reference))
+            self._begin_next(self._turns[self._all[number].family])
+        for number, run in self._ray.get(self._keeper.begun.remote()).items():
+            _note_begun(self._courses[number], run)
+        warnings: list[str] = self._ray.get(self._keeper.warnings.remote())
+        return warnings
+
+    def stop(self) -> None:
+        """Begin no more cells, and let those that run end as `m3ke run` does at Ctrl-C."""
+        for turns in self._turns.values():
+            turns.clear()
+        for reference in self.cells:
+            self._ray.cancel(reference, recursive=False)  # not what they are telling the keeper
 
 
 def _note_begun(course: CellCourse, run: str) -> None:
@@ -143,7 +214,11 @@ def _note_begun(course: CellCourse, run: str) -> None:
         course.state = CellState.RUNNING
 
 
-def _note(course: CellCourse, result: CellResult) -> None:
+def _note(course: CellCourse, result: CellResult | None) -> None:
+    if result is None:
+        if course.state is CellState.RUNNING:
+            course.state, course.trouble = CellState.INCOMPLETE, "stopped; the same command goes on"
+        return
     course.run = result.run or course.run
     course.state = CellState.COMPLETE if result.complete else CellState.INCOMPLETE
     course.trouble = result.trouble
@@ -157,8 +232,17 @@ def evaluate(number: int, settings: RunSettings, keeper: Any, shares: Any) -> Ce
 
 
 def _wait(reference: Any) -> Any:
-    """What a call came to. Not `ray.get`, which gives the task's processors to another one meanwhile."""
-    return reference.future().result()
+    """What a call came to. Not `ray.get`, which gives the task's processors to another one meanwhile.
+
+    Raises:
+        Exception: what it raised there, without the lines that tell where.
+    """
+    from ray.exceptions import RayTaskError
+
+    try:
+        return reference.future().result()
+    except RayTaskError as error:
+        raise error.cause from None
 
 
 class _Desk:
@@ -167,8 +251,8 @@ class _Desk:
     def __init__(self, keeper: Any, shares: Any) -> None:
         self._keeper, self._shares = keeper, shares
 
-    def begin(self, cell: int, run: str, policy: str) -> Begun:
-        return _wait(self._keeper.begin.remote(cell, run, policy))  # type: ignore[no-any-return]
+    def begin(self, cell: int, runs: Sequence[str], policy: str) -> Begun:
+        return _wait(self._keeper.begin.remote(cell, runs, policy))  # type: ignore[no-any-return]
 
     def known(self, keys: Sequence[bytes]) -> list[Row]:
         return _wait(self._keeper.known.remote(keys))  # type: ignore[no-any-return]

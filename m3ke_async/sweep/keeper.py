@@ -6,16 +6,20 @@ place at any time; what is sent to it twice is kept once.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from m3ke_async.choice import RULES_VERSION
+from m3ke_async.errors import UsageError
 from m3ke_async.files import whole_file
+from m3ke_async.progress import Silent
 from m3ke_async.replies import open_store
+from m3ke_async.run import in_batches
 from m3ke_async.rundir import RunDir
+from m3ke_async.store import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,12 +34,16 @@ class Begun:
     """How far the run of a cell is.
 
     Attributes:
+        run: name of its folder.
         record: its run.json as bytes; None where there is none.
         complete: whether nothing is left to do.
+        elsewhere: keys of requests that batches under way may answer.
     """
 
+    run: str
     record: bytes | None
     complete: bool
+    elsewhere: frozenset[bytes] = frozenset()
 
 
 class Keeper:
@@ -47,41 +55,61 @@ class Keeper:
 
     def __init__(self, results: Path) -> None:
         self._results = results
-        self._claims: dict[str, ExitStack] = {}
+        self._claims: dict[str, tuple[int, ExitStack]] = {}
         self._begun: dict[int, str] = {}
         self._warnings: list[str] = []
+        self._said: set[str] = set()
         self._store = open_store(RunDir(results / "sweep"), self._warnings.append)
 
-    def begin(self, cell: int, run: str, policy: str) -> Begun:
+    def begin(self, cell: int, runs: Sequence[str], policy: str) -> Begun:
         """Claim the folder of a run, also for a cell that was begun elsewhere and lost.
 
         Args:
             cell: its number in the sweep.
-            run: name of the folder.
+            runs: names that the folder may have, one an address; the first where none is there yet.
             policy: how letters are to be found.
 
         Raises:
-            UsageError: another process is at work on it, or it cannot be written.
+            UsageError: another process or cell is at work on it, questions of it are in batches under way,
+                or it cannot be written.
         """
+        run = next((run for run in runs if RunDir(self._results / run).run_json.exists()), runs[0])
         directory = RunDir(self._results / run)
-        if run in self._claims:
-            self._warnings.append(f"{run}: the process that asked it was lost; it goes on in another one")
-        else:
+        self._claim(cell, directory)
+        try:
+            begun = self._look(directory, policy)
+        except BaseException:
+            self.leave(run)
+            raise
+        self._begun[cell] = run
+        return begun
+
+    def _claim(self, cell: int, directory: RunDir) -> None:
+        run = directory.path.name
+        if run not in self._claims:
             directory.prepare()
             with ExitStack() as stack:
                 stack.enter_context(directory.claim())
-                self._claims[run] = stack.pop_all()
-        self._begun[cell] = run
-        record = directory.read()
-        if record is None:
-            return Begun(None, complete=False)
+                self._claims[run] = cell, stack.pop_all()
+        elif self._claims[run][0] == cell:
+            self._warnings.append(f"{run}: the process that asked it was lost; it goes on in another one")
+        else:
+            raise UsageError(
+                f"another cell of this sweep is at work on {directory.path}: leave out one of them, "
+                "since both ask the same"
+            )
+
+    def _look(self, directory: RunDir, policy: str) -> Begun:
+        run, record = directory.path.name, directory.read()
         complete = (
-            record["state"] == "complete"
+            record is not None
+            and record["state"] == "complete"
             and record["rules"] == RULES_VERSION
             and record["settings"]["policy"] == policy
             and record["hashes"] == directory.hashes()
         )
-        return Begun(orjson.dumps(record), complete)
+        elsewhere = frozenset[bytes]() if complete else in_batches(directory, Silent())
+        return Begun(run, None if record is None else orjson.dumps(record), complete, elsewhere)
 
     def known(self, keys: Sequence[bytes]) -> list[Row]:
         """The stored replies to these requests."""
@@ -94,11 +122,26 @@ class Keeper:
             run: name of the folder.
             kept: replies and failures.
             record: the run.json of the cell where it is, if it has changed.
+
+        Raises:
+            StoreError: there is no room for them, nor in a spare store.
         """
         if kept:
-            self._store.put_all(kept)
+            try:
+                self._store.put_all(kept)
+            except StoreError as error:
+                self._warn_once(f"{error}; make room")
+                if not error.kept:
+                    raise
         if record is not None:
-            self._write(run, record)
+            with suppress(OSError):  # the replies are kept; the last record says so
+                self._write(run, record)
+
+    def _warn_once(self, line: str) -> None:
+        """Say what all cells meet together."""
+        if line not in self._said:
+            self._said.add(line)
+            self._warnings.append(line)
 
     def finish(self, run: str, files: Mapping[str, bytes], record: bytes) -> None:
         """Write the results of a run, and give up its folder.
@@ -121,7 +164,7 @@ class Keeper:
     def leave(self, run: str) -> None:
         """Give up the folder of a run."""
         if (claim := self._claims.pop(run, None)) is not None:
-            claim.close()
+            claim[1].close()
 
     def begun(self) -> dict[int, str]:
         """Names of the runs by their cells' numbers, of those that have begun since the last time."""

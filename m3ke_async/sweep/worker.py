@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import sys
 import tempfile
-from contextlib import asynccontextmanager
+import time
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from m3ke_async.errors import M3keError
 from m3ke_async.progress import Silent
-from m3ke_async.run import find_evaluation, find_suite, run, run_directory
+from m3ke_async.request import Outcome
+from m3ke_async.run import evaluations, find_suite, run, run_directory
+from m3ke_async.rundir import RunDir
 from m3ke_async.session import ask
 from m3ke_async.store import Kept
 from m3ke_async.sweep.stream import Stream
 from m3ke_async.target import find_target
+from m3ke_async.text import counted
+from m3ke_async.verified import claimed, is_claimed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -29,7 +37,7 @@ if TYPE_CHECKING:
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.evaluation import Evaluation
     from m3ke_async.reply_row import Row
-    from m3ke_async.rundir import RunDir
+    from m3ke_async.run import RunResult
     from m3ke_async.session import Session
     from m3ke_async.settings import RunSettings
     from m3ke_async.store import ReplyStore
@@ -40,7 +48,7 @@ if TYPE_CHECKING:
     class Desk(Protocol):
         """The keeper and the shares of limits, from where a cell runs. Every call waits for its answer."""
 
-        def begin(self, cell: int, run: str, policy: str) -> Begun:
+        def begin(self, cell: int, runs: Sequence[str], policy: str) -> Begun:
             """As of `Keeper`."""
 
         def known(self, keys: Sequence[bytes]) -> list[Row]:
@@ -68,6 +76,11 @@ LOOKED_UP = 1_000
 _RENEW, _WAIT = 1.0, 0.2
 #: How much less a cell wants of a limit after a second in which none of its requests waited.
 _LESS, _LEAST_WANT = 0.8, 0.02
+#: Of a limit that is wholly leased to others: next to nothing, until they have given up some of it.
+_NONE = 1e-4
+
+#: How the folders of cells begin, and the seconds after which one that nobody claims was left behind.
+_FOLDER, _LEFT = "m3ke-cell-", 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +110,58 @@ async def evaluate_cell(number: int, settings: RunSettings, desk: Desk) -> CellR
     try:
         suite = find_suite(settings.data, settings.suite)
         target = find_target(settings, Silent())
-        name = run_directory(find_evaluation(settings, suite, target)).path.name
-        begun = desk.begin(number, name, settings.policy)
+        names = [run_directory(one).path.name for one in evaluations(settings, suite, target)]
+        begun = desk.begin(number, names, settings.policy)
+        name = begun.run
         if begun.complete:
             desk.leave(name)
             return CellResult(name, complete=True)
-        with tempfile.TemporaryDirectory(prefix="m3ke-cell-") as folder:
-            here = replace(settings, results=folder)
-            directory = run_directory(find_evaluation(here, suite, target))
+        with _own_folder() as folder:
+            directory = RunDir(folder / name)
             if begun.record is not None:
                 directory.prepare()
                 directory.run_json.write_bytes(begun.record)
-            result = await run(here, suite=suite, asking=_Asking(desk, name))
+            asking = _Asking(desk, name, begun.elsewhere)
+            here = replace(settings, results=str(folder))
+            # Ray passes on that the sweep is to stop as if by Ctrl-C.
+            result = await run(here, suite=suite, asking=asking, signals=True)
             desk.finish(name, result_files(directory), directory.run_json.read_bytes())
-    except M3keError as error:
+    except (M3keError, OSError) as error:
         if name is not None:
             desk.leave(name)
-        return CellResult(name, complete=False, trouble=str(error))
-    trouble = str(result.stopped) if result.stopped else None
-    return CellResult(name, result.stopped is None and not result.scores.total.incomplete, trouble)
+        return CellResult(name, complete=False, trouble=_trouble(error))
+    return CellResult(name, result.stopped is None and not result.scores.total.incomplete, _left(result))
+
+
+def _trouble(error: M3keError | OSError) -> str:
+    if isinstance(error, M3keError):
+        return str(error)
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}; replies that came are kept, and the same command goes on"
+
+
+def _left(result: RunResult) -> str | None:
+    """Why questions are left; None where none are."""
+    if result.stopped is not None:
+        return str(result.stopped)
+    total = result.scores.total
+    if not total.incomplete:
+        return None
+    left = total.outcomes[Outcome.FAILED] + total.missing
+    return f"{counted(left, 'question has', 'questions have')} no reply; the same command goes on"
+
+
+@contextmanager
+def _own_folder() -> Iterator[Path]:
+    """A folder for the time of a cell; those that killed cells left on this machine are removed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+        with suppress(OSError):
+            found = left.lstat()
+            mine = sys.platform == "win32" or found.st_uid == os.getuid()
+            if mine and found.st_mtime < time.time() - _LEFT and not is_claimed(left):
+                shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as name, claimed(Path(name)):
+        yield Path(name)
 
 
 def result_files(directory: RunDir) -> dict[str, bytes]:
@@ -130,25 +176,31 @@ class _Asking:
 
     desk: Desk
     run: str
+    elsewhere: frozenset[bytes]
 
     async def __call__(
         self, session: Session, store: ReplyStore, *, price: Price | None, signals: bool
     ) -> None:
-        asked = _keys(session.evaluation)
-        while keys := list(islice(asked, LOOKED_UP)):
-            store.put_all(Kept(row) for row in self.desk.known(keys))
+        session.elsewhere = self.elsewhere
         sent: bytes | None = None
+
+        def bring(evaluation: Evaluation) -> None:
+            asked = _keys(evaluation)
+            while keys := list(islice(asked, LOOKED_UP)):
+                store.put_all(Kept(row) for row in self.desk.known(keys))
 
         def send(kept: list[Kept]) -> None:
             nonlocal sent
-            record = session.directory.run_json.read_bytes()
+            record = sent
+            with suppress(OSError):  # replies go on without it
+                record = session.directory.run_json.read_bytes()
             if kept or record != sent:
                 self.desk.keep(self.run, kept, record if record != sent else None)
                 sent = record
 
         store.follower = stream = Stream(send)
         try:
-            await ask(session, store, price=price, signals=signals, sharing=self.sharing)
+            await ask(session, store, price=price, signals=signals, sharing=self.sharing, bring=bring)
         finally:
             store.follower = None
             stream.close()
@@ -202,8 +254,7 @@ class _Lease:
         while True:
             await asyncio.sleep(_RENEW)
             self._want = 1.0 if self._pace.is_waited_for else max(_LEAST_WANT, self._want * _LESS)
-            if share := await self._ask():
-                self._pace.set_share(share)
+            self._pace.set_share(await self._ask() or _NONE)
 
     async def release(self) -> None:
         """Leave it to others."""
