@@ -18,13 +18,14 @@ import pytest
 from m3ke_async.errors import ExitCode
 from m3ke_async.listing import list_runs
 from m3ke_async.rundir import STORE_NAME
+from m3ke_async.sweep.keeper import Keeper
 from m3ke_async.verified import claimed
 from tests.command import ROOT, m3ke
 from tests.questions import write_suite
 from tests.server import Server, in_thread, right_reply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -146,6 +147,44 @@ def _worker() -> int:
     raise AssertionError("no worker")
 
 
+@pytest.fixture
+def machines(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The address of a cluster of three nodes, two with a processor, and what takes one of the two away."""
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    memory = 80 * 2**20
+    head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": memory}
+    cluster: Any = Cluster(initialize_head=True, head_node_args=head)
+    lost, _ = (cluster.add_node(num_cpus=1, object_store_memory=memory) for _ in range(2))
+    yield cluster.address, lambda: cluster.remove_node(lost, allow_graceful=False)
+    cluster.shutdown()
+
+
+def test_the_cell_of_a_lost_machine_goes_on_at_another(
+    server: Server, tmp_path: Path, machines: tuple[str, Callable[[], None]]
+) -> None:
+    address, lose_one = machines
+    results = tmp_path / "r"
+    path = write_sweep(tmp_path, server, '[[grid]]\nmodel = ["custom/m", "custom/n"]\nconcurrency = 2')
+    server.default = lambda mark: right_reply(mark).after(0.3)
+
+    def on_request(seen: Any) -> None:
+        asked = Counter(seen.body["model"] for seen in server.seen)
+        if min(asked["m"], asked["n"]) >= 8 and not lost:
+            lost.append(seen)
+            Thread(target=lose_one).start()
+
+    lost: list[Any] = []
+    server.on_request = on_request
+    ran = m3ke("sweep", path, "--results", results, "--address", address, "--json", "--quiet")
+    assert ran.code == ExitCode.COMPLETE, ran.err
+    assert "the process that asked it was lost; it goes on in another one" in ran.error
+    assert [cell["standing"]["total"] for cell in ran.json] == [40, 40]
+    assert 80 <= len(server.seen) <= 80 + 8
+
+
 def test_a_cell_that_no_machine_can_hold_is_told_before_anything_runs(server: Server, tmp_path: Path) -> None:
     path = write_sweep(tmp_path, server, '[[grid]]\nmodel = "custom/m"\ngpus = 64')
     ran = m3ke("sweep", path, "--results", tmp_path / "r", "--quiet")
@@ -173,6 +212,20 @@ def test_a_cell_that_cannot_work_leaves_the_others_alone(server: Server, tmp_pat
     *_, first, second = ran.out.splitlines()
     assert first.startswith(f"custom/busy: another process is at work on {busy}: ")
     assert second.startswith("nobody/m: ")
+
+
+def test_a_keeper_that_cannot_begin_is_told_in_one_line(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(Keeper):
+        def __init__(self, results: Path) -> None:
+            raise ValueError("no such thing")
+
+    monkeypatch.setattr("m3ke_async.sweep.cluster.Keeper", Broken)
+    path = write_sweep(tmp_path, server, '[[grid]]\nmodel = "custom/m"')
+    ran = m3ke("sweep", path, "--results", tmp_path / "r", "--quiet")
+    assert (ran.code, len(server.seen)) == (ExitCode.INCOMPLETE, 0)
+    assert "cannot go on: ValueError: no such thing; what came is kept" in ran.error
 
 
 def test_results_that_cannot_be_written_are_told_before_anything_runs(server: Server, tmp_path: Path) -> None:

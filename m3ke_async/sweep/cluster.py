@@ -10,7 +10,7 @@ from collections import deque
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from m3ke_async.errors import UsageError
+from m3ke_async.errors import IncompleteError, UsageError
 from m3ke_async.loop import on_sigterm
 from m3ke_async.replies import open_store
 from m3ke_async.rundir import RunDir
@@ -57,6 +57,7 @@ def run_cells(
 
     Raises:
         UsageError: Ray is not installed, there is no cluster, or it never can run one of the cells.
+        IncompleteError: the keeper cannot go on, nor another in its place.
     """
     ray = _import_ray()
     open_store(RunDir(results / "sweep"), warn).close()  # what is wrong with it is told before anything runs
@@ -84,6 +85,11 @@ def run_cells(
             running.stop()
             until_ended()
             raise
+        except ray.exceptions.RayError as error:
+            raise IncompleteError(
+                f"what keeps the replies of the sweep cannot go on: {_last_line(error)}; what came is kept, "
+                "and the same command goes on"
+            ) from None
 
 
 def _import_ray() -> Any:
@@ -148,9 +154,13 @@ def _result(ray: Any, reference: Any) -> CellResult | None:
         return None
     except ray.exceptions.RayError as error:
         what = "it failed" if isinstance(error, ray.exceptions.RayTaskError) else "its process was lost"
-        lines = str(error).strip().splitlines()
-        return CellResult(None, complete=False, trouble=f"{what}: {lines[-1] if lines else error}")
+        return CellResult(None, complete=False, trouble=f"{what}: {_last_line(error)}")
     return found
+
+
+def _last_line(error: Exception) -> str:
+    """The end of an error of Ray's, whose text may be a traceback of another machine."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
 class _Running:
