@@ -30,12 +30,13 @@ async def recording(session: Session) -> AsyncIterator[None]:
     """Write what asking took every few seconds, so that a kill costs no more of the ledger."""
 
     async def record() -> None:
-        loop, ledger = asyncio.get_running_loop(), session.tally.ledger
-        started, written = loop.time(), ledger.requests
+        loop = asyncio.get_running_loop()
+        started, written = loop.time(), session.tally.ledger.to_json()
         while True:
             await asyncio.sleep(_RECORD_SECONDS)
-            if ledger.requests != written:
-                written = ledger.requests
+            ledger = session.tally.ledger.to_json()  # the ledger itself may be another one by now
+            if ledger != written:
+                written = ledger
                 with suppress(OSError):  # the last record says so
                     write_record(session, "running", seconds=loop.time() - started)
 

@@ -380,6 +380,23 @@ def test_a_kill_costs_no_more_than_seconds_of_the_ledger(
     assert result.ledger.requests == len(sent) == 32
 
 
+def test_what_comes_after_the_last_request_is_in_the_ledger_before_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, results, wire = write_suite(tmp_path / "suite", 1, 20), tmp_path / "results", Wire()
+    ask_over(monkeypatch, wire)
+    wire.default = lambda mark: right_reply(mark).after(1.0 + int(mark.rpartition("-")[2]))
+
+    async def main() -> None:
+        run = asyncio.create_task(ask(suite, "http://test/v1", results, concurrency=20, timeout=60.0))
+        await asyncio.sleep(15.0)
+        (file,) = results.glob("*/run.json")
+        assert orjson.loads(file.read_bytes())["ledger"]["replies"] >= 10
+        await run
+
+    fake_time.run(main())
+
+
 async def test_two_runs_fill_one_store_at_the_same_time(server: Server, suite: Path, tmp_path: Path) -> None:
     server.default = lambda mark: right_reply(mark).after(0.005)
     halves = (["Task 00*", "Task 01*"], ["Task 01*", "Task 02*"])
