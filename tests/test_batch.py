@@ -364,6 +364,31 @@ async def test_killed_before_or_after_any_step_it_goes_on_without_a_second_bill(
     assert not bench.batches.open
 
 
+@pytest.mark.parametrize("dead", [(), ("batch-that-found-no-room",)])
+async def test_a_batch_that_a_killed_command_made_is_found_and_collected_at_once(
+    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch, dead: tuple[str, ...]
+) -> None:
+    put = Batches.put
+
+    def die_after_create(self: Batches, part: Any, **changes: Any) -> Any:
+        if changes.get("stage") is Stage.SUBMITTED:
+            raise Killed
+        return put(self, part, **changes)
+
+    monkeypatch.setattr(Batches, "put", die_after_create)
+    with pytest.raises(Killed):
+        await bench.run(Steps.SUBMIT)
+    monkeypatch.setattr(Batches, "put", put)
+    (part,) = bench.batches.open
+    bench.batches.put(part, dead=dead, submitted_at=part.submitted_at - 300)
+    server.stages = ["completed"]
+    result = await bench.run(Steps.COLLECT)
+    assert letters(result) == RIGHT
+    assert "found batch-2 (validating), which an earlier command made of 6 questions" in bench.said
+    assert "batch-2: completed, 6 of 6 done, 5 min after it was submitted" in bench.said
+    assert "submitted 6 questions" not in bench.said
+
+
 async def test_a_lost_upload_is_found_by_its_name_on_any_page(
     bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,14 +147,13 @@ class _Work:
         for part in parts:
             await self._submit(part, begun=False)
 
-    async def _carry_on(self) -> None:
-        """Bring parts to the provider that an earlier command had begun with."""
-        for part in self._batches.open:
-            if part.stage is not Stage.SUBMITTED and not part.dead:
-                await self._submit(part)
+    async def _carry_on(self) -> list[Part]:
+        """Bring what an earlier command had begun with to the provider; those that were there already."""
+        begun = [one for one in self._batches.open if one.stage is not Stage.SUBMITTED and not one.dead]
+        return [self._batches.parts[one.name] for one in begun if await self._submit(one)]
 
-    async def _submit(self, part: Part, *, begun: bool = True) -> None:
-        """Bring one part to the provider, once, from wherever it is.
+    async def _submit(self, part: Part, *, begun: bool = True) -> bool:
+        """Bring one part to the provider, once, from wherever it is; whether its batch was there already.
 
         Args:
             part: which.
@@ -164,15 +163,20 @@ class _Work:
         if part.stage is Stage.UPLOADING:
             file_id = await client.upload(batches.file(part), begun=begun)
             part = batches.put(part, stage=Stage.UPLOADED, file_id=file_id)
-        begun = part.stage is Stage.CREATING
-        part = batches.put(part, stage=Stage.CREATING)
-        made = await client.create(part.file_id or "", begun=begun, dead=part.dead)
-        part = batches.put(
-            part, stage=Stage.SUBMITTED, batch_id=made.id, status=made.status, submitted_at=time.time()
-        )
+        file_id, found = part.file_id or "", None
+        if part.stage is Stage.CREATING:
+            found = await client.find_batch(file_id, part.dead)
+        if found is None:
+            part = batches.put(part, stage=Stage.CREATING, submitted_at=time.time())
+        made = found or await client.create(file_id, dead=part.dead)
+        batches.put(part, stage=Stage.SUBMITTED, batch_id=made.id, status=made.status)
+        questions = counted(part.requests, "question")
         self._session.display.say(
-            f"submitted {counted(part.requests, 'question')} as {made.id} ({made.status})"
+            f"submitted {questions} as {made.id} ({made.status})"
+            if found is None
+            else f"found {made.id} ({made.status}), which an earlier command made of {questions}"
         )
+        return found is not None
 
     def say_open(self) -> None:
         """Say what is under way, and how to go on."""
@@ -204,9 +208,9 @@ class _Work:
         started, pause, heard = loop.time(), _SOON, loop.time()
         while True:
             try:
-                await self._look_at_all()
-                await self._carry_on()
-                await self._submit_again()
+                await self._look_at_all(self._batches.open)
+                await self._look_at_all(await self._carry_on())
+                await self._look_at_all(await self._submit_again())
                 heard = loop.time()
             except AwayError as away:
                 if not wait or loop.time() - heard > _PATIENCE:
@@ -228,10 +232,10 @@ class _Work:
         those = counted(questions, "question is", "questions are")
         return f"{those} in batches that are under way: collect again later"
 
-    async def _look_at_all(self) -> None:
-        """See how far every part is; one that cannot be had holds back no other."""
+    async def _look_at_all(self, parts: list[Part]) -> None:
+        """See how far parts are; one that cannot be had holds back no other."""
         trouble: StoppedError | AwayError | None = None
-        for part in self._batches.open:
+        for part in parts:
             try:
                 await self._look(part)
             except (StoppedError, AwayError) as error:
@@ -266,14 +270,14 @@ class _Work:
             return
         await self._take(part, batch)
 
-    async def _submit_again(self) -> None:
-        """Submit a part that found no room, now that nothing else takes it."""
+    async def _submit_again(self) -> list[Part]:
+        """Submit a part that found no room, now that nothing else takes it; it where it was there already."""
         waiting = [part for part in self._batches.open if part.batch_id is None and part.dead]
         if not waiting or any(part.stage is Stage.SUBMITTED for part in self._batches.open):
-            return
+            return []
         if len(waiting[0].dead) <= _MOST_TRIES:
-            await self._submit(waiting[0])
-            return
+            part = waiting[0]
+            return [self._batches.parts[part.name]] if await self._submit(part) else []
         for part in waiting:
             self._batches.close(part)
         questions = sum(part.requests for part in waiting)
@@ -282,6 +286,7 @@ class _Work:
         if self._settings.then is None:
             raise IncompleteError(f"{trouble}: give fewer by --max-requests, and again for the rest")
         self._session.display.warn(f"{trouble}, and asked now")
+        return []
 
     async def _take(self, part: Part, batch: RemoteBatch) -> None:
         """Store what came of a part, then close it."""

@@ -217,12 +217,11 @@ class BatchClient:
 
         return await self._call("uploading a file", send)
 
-    async def create(self, file_id: str, *, begun: bool, dead: tuple[str, ...]) -> RemoteBatch:
-        """The batch of a file, of which none is made while there may be one.
+    async def create(self, file_id: str, *, dead: tuple[str, ...]) -> RemoteBatch:
+        """Make the batch of a file that has none, and no second one where an answer is lost.
 
         Args:
             file_id: of its requests.
-            begun: whether an earlier command may have made it.
             dead: batches of this file that came to nothing.
 
         Raises:
@@ -231,9 +230,6 @@ class BatchClient:
 
         async def look() -> RemoteBatch | None:
             return await self.find_batch(file_id, dead)
-
-        if begun and (found := await look()) is not None:
-            return found
 
         async def send() -> RemoteBatch:
             answer = await self._sdk.batches.with_raw_response.create(
