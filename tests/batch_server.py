@@ -98,6 +98,7 @@ class BatchServer:
         self.calls: Counter[str] = Counter()
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.forms: list[dict[str, str]] = []
+        self.upload_route = "/files"
         self.live: Counter[str] = Counter()
         self.faults: defaultdict[str, list[Fault]] = defaultdict(list)
         self.stages = ["validating", "in_progress", "finalizing", "completed"]
@@ -179,6 +180,8 @@ class BatchServer:
         return f"{kind}-{self._numbers}"
 
     async def _upload(self, request: web.Request) -> web.Response:
+        if request.path != f"/v1{self.upload_route}":
+            raise web.HTTPNotFound
         form = await request.post()
         file = form["file"]
         assert isinstance(file, web.FileField)

@@ -816,8 +816,10 @@ async def test_every_provider_is_asked_by_its_own_file(
 ) -> None:
     batch = load_profile(provider).batch
     assert batch is not None
-    if batch.until is not None:  # files and batches lie beside the deployment
-        bench.url = f"{server.url}{batch.until}m?api-version=2026-01-01"
+    if provider == "azure-openai":  # files and batches lie beside the deployment
+        bench.url = f"{server.url}/deployments/m?api-version=2026-01-01"
+    if provider == "together":
+        server.upload_route = "/files/upload"
     server.stages = ["in_progress", "expired"]
     server.results = lambda lines: (
         all_right(lines)[0][:3],
@@ -836,7 +838,7 @@ async def test_every_provider_is_asked_by_its_own_file(
 async def test_together_has_statuses_in_capitals_a_job_and_a_route_of_its_own(
     bench: Bench, server: BatchServer
 ) -> None:
-    server.stages = ["VALIDATING", "IN_PROGRESS", "completed"]
+    server.stages, server.upload_route = ["VALIDATING", "IN_PROGRESS", "completed"], "/files/upload"
 
     def shape(batch: dict[str, Any]) -> Any:
         kept = {key: value for key, value in batch.items() if key != "request_counts"}
