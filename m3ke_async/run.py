@@ -151,13 +151,7 @@ async def run(
     earlier = directory.read()
     _check_same(directory, earlier, evaluation)
     evaluation = evaluation.as_begun(earlier)
-    price = price_of(settings, target.profile, target.model)
-    told = target.profile.usage.cost and not settings.batch  # in each reply
-    if settings.max_cost is not None and price is None and not told:
-        raise UsageError(
-            f"--max-cost needs a price, and none is known for {settings.model}: give --price IN,OUT, "
-            "in money per million tokens, or limit tokens by --max-tokens-total"
-        )
+    price = find_price(settings, target)
     if (finished := _finished(directory, earlier, settings, price)) is not None:
         display.say(f"nothing to ask: {directory.path} is complete")
         return finished
@@ -189,6 +183,22 @@ async def run(
         stopped, state = _ended(session, store, scores, stopped, sends=sends)
         write_record(session, state, stopped, hashes=directory.hashes())  # while the claim says that it runs
     return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)
+
+
+def find_price(settings: RunSettings, target: Target) -> Price | None:
+    """What tokens cost, where it is known.
+
+    Raises:
+        UsageError: money is limited, and nobody knows what is spent.
+    """
+    price = price_of(settings, target.profile, target.model)
+    told = target.profile.usage.cost and not settings.batch  # in each reply
+    if settings.max_cost is not None and price is None and not told:
+        raise UsageError(
+            f"--max-cost needs a price, and none is known for {settings.model}: give --price IN,OUT, "
+            "in money per million tokens, or limit tokens by --max-tokens-total"
+        )
+    return price
 
 
 def _asking(settings: RunSettings, target: Target) -> Asking:

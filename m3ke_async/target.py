@@ -84,6 +84,7 @@ def find_target(
     environ: Mapping[str, str] = os.environ,
     *,
     sends: bool = True,
+    fetches: bool = True,
 ) -> Target:
     """Who is asked; a model of the catalogue is downloaded where it is not here yet.
 
@@ -92,6 +93,7 @@ def find_target(
         display: where to say how a download goes.
         environ: holds the key.
         sends: whether requests will be sent, which may need a key.
+        fetches: whether a model is downloaded now, where requests will be sent.
 
     Raises:
         UsageError: no such provider, no address, or no key where one is needed.
@@ -102,7 +104,7 @@ def find_target(
     if settings.api_key_env:
         profile = replace(profile, key_env=(settings.api_key_env,))
     if settings.serve or profile.hosting is Hosting.EMBEDDED:
-        hosted = _hosted(settings, name, model, display, fetch=sends)
+        hosted = _hosted(settings, name, model, display, fetch=sends and fetches)
         key = _key(settings, profile, environ) if sends else None
         return Target(profile, protocol, hosted.name, key, (), hosted)
     urls = settings.base_url or ((profile.base_url,) if profile.base_url else ())

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: C0 and C1 controls (but tab and newline), and the marks that reorder or hide text.
 _HOSTILE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -34,6 +37,24 @@ def counted(number: int, one: str, many: str = "") -> str:
         many: the words after any other number; `one` with an s if they are left out.
     """
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def by_reason(told: Iterable[tuple[str, str]], most: int = 3) -> list[str]:
+    """What is to be said of several things, a line for each that is said.
+
+    Args:
+        told: names with what is said of them.
+        most: names that stand in a line; of others the number does.
+    """
+    found: dict[str, list[str]] = {}
+    for name, reason in told:
+        found.setdefault(reason, []).append(name)
+    return [f"{_first(names, most)}: {reason}" for reason, names in found.items()]
+
+
+def _first(names: list[str], most: int) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def normalised(text: str) -> str:

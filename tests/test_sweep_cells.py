@@ -146,7 +146,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, message: str) -> None
 def test_without_ray_a_sweep_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     path = tmp_path / "sweep.toml"
-    path.write_text('[[grid]]\nmodel = "vllm/a"', encoding="utf-8")
+    path.write_text('[[grid]]\nmodel = "vllm/a"\ndata = "sample"', encoding="utf-8")
     ran, other = m3ke("sweep", path, "--results", tmp_path), m3ke("sweep", "--results", tmp_path, path)
     assert ran.code == ExitCode.USAGE
     assert ran.error == other.error

@@ -193,7 +193,7 @@ def test_a_cell_that_no_machine_can_hold_is_told_before_anything_runs(server: Se
 
 
 def test_a_cell_that_cannot_work_leaves_the_others_alone(server: Server, tmp_path: Path) -> None:
-    text = '[[grid]]\nmodel = ["custom/m", "custom/busy", "nobody/m"]'
+    text = '[[grid]]\nmodel = ["custom/m", "custom/busy", "custom/lost"]'
     path, results = write_sweep(tmp_path, server, text), tmp_path / "r"
     asked = (
         "--base-url",
@@ -205,13 +205,17 @@ def test_a_cell_that_cannot_work_leaves_the_others_alone(server: Server, tmp_pat
         "--quiet",
         "--json",
     )
-    busy = m3ke("run", "custom/busy", *asked, "--max-requests", "1").json["path"]
-    with claimed(Path(busy)):
+    busy, lost = (
+        m3ke("run", model, *asked, "--max-requests", "1").json["path"]
+        for model in ("custom/busy", "custom/lost")
+    )
+    with claimed(Path(busy)), claimed(Path(lost)):
         ran = m3ke("sweep", path, "--results", results, "--quiet")
     assert ran.code == ExitCode.INCOMPLETE
     *_, first, second = ran.out.splitlines()
     assert first.startswith(f"custom/busy: another process is at work on {busy}: ")
-    assert second.startswith("nobody/m: ")
+    assert second.startswith(f"custom/lost: another process is at work on {lost}: ")
+    assert ran.error == "incomplete: 2 of 3 cells; the same command goes on with them"
 
 
 def test_a_keeper_that_cannot_begin_is_told_in_one_line(

@@ -50,6 +50,8 @@ def run_sweep(file: Path, results: str, address: str | None, *, quiet: bool, as_
     from m3ke_async.report.sweep import shown
     from m3ke_async.sweep.campaign import run_sweep as run_cells
     from m3ke_async.sweep.campaign import write_page
+    from m3ke_async.sweep.course import CellState
+    from m3ke_async.text import counted
 
     folder = user_path(results)
     with shown(folder, quiet=quiet) as show:
@@ -58,6 +60,8 @@ def run_sweep(file: Path, results: str, address: str | None, *, quiet: bool, as_
     code = _print_sweep(courses, folder, as_json=as_json)
     if page is not None and not as_json:
         print_lines(["", f"compared in {page}"])
+    if left := sum(course.state is not CellState.COMPLETE for course in courses):
+        fail(f"incomplete: {left:,} of {counted(len(courses), 'cell')}; the same command goes on with them")
     return code
 
 

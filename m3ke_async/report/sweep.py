@@ -14,7 +14,7 @@ from m3ke_async.reopen import read_scores
 from m3ke_async.report.grid import points, print_grid, ranged
 from m3ke_async.rundir import RunDir
 from m3ke_async.sweep.course import CellState
-from m3ke_async.text import counted, printable
+from m3ke_async.text import by_reason, counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -109,5 +109,5 @@ def _row(course: CellCourse, results: Path) -> tuple[str, ...]:
 
 
 def trouble_lines(courses: Sequence[CellCourse]) -> list[str]:
-    """Why cells are incomplete, a line each."""
-    return [f"{course.label}: {course.trouble}" for course in courses if course.trouble]
+    """Why cells are incomplete, a line for each reason."""
+    return by_reason((course.label, course.trouble) for course in courses if course.trouble)

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from m3ke_async.errors import UsageError
+from m3ke_async.errors import DataError, UsageError
 from m3ke_async.sweep.cells import read_sweep
 from m3ke_async.sweep.course import CellCourse, CellState, course_path, read_course, write_course
 
@@ -40,13 +40,18 @@ def run_sweep(
         warn: is told, in one line, of what the user should know.
 
     Raises:
-        DataError: the file is not right.
+        DataError: the file is not right, or names what is not there; it is told what.
         UsageError: Ray is not there, or has not what a cell needs.
     """
+    from m3ke_async.sweep.check import wrong_cells
     from m3ke_async.sweep.cluster import run_cells
 
     results = results.resolve()
     cells = read_sweep(file, results)
+    if wrong := wrong_cells(cells, here=address is None):
+        for line in wrong:
+            warn(line)
+        raise DataError("cells cannot work as they are given, and nothing was begun; see above", file=file)
     courses, path = [CellCourse(cell.label) for cell in cells], course_path(results, file.stem)
     written = 0.0
 
