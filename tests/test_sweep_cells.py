@@ -65,6 +65,11 @@ def test_several_grids_are_a_list_and_each_says_what_it_occupies(tmp_path: Path)
     assert occupied == [("vllm/small", 0.5, 1), ("vllm/large", 8, 16), ("sglang/other", 1, 1)]
 
 
+def test_suites_are_swept_as_any_option_is(tmp_path: Path) -> None:
+    found = cells(tmp_path, '[[grid]]\nmodel = "vllm/a"\ndata = "folder"\nsuite = ["ceval", "cmmlu"]')
+    assert [cell.settings.suite for cell in found] == ["ceval", "cmmlu"]
+
+
 def test_cells_of_different_grids_are_told_apart(tmp_path: Path) -> None:
     text = '[[grid]]\nmodel = "vllm/a"\n[[grid]]\nmodel = "vllm/a"\nshots = 5\n[[grid]]\nmodel = "vllm/b"'
     assert [cell.label for cell in cells(tmp_path, text)] == ["vllm/a", "vllm/a shots=5", "vllm/b"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Options that belong to a command or a folder, not to what a cell asks.
 _NOT_HERE = {"results", "name", "fresh", "retry_failed", "retry_filtered", "batch", "then"}
-_OPTIONS = tuple(name for name in RunOptions.__annotations__ if name not in _NOT_HERE)
+_OPTIONS = (*(name for name in RunOptions.__annotations__ if name not in _NOT_HERE), "suite")
 #: Options whose one value may be a list.
 _LISTS = ("base_url", "tasks")
 #: The smallest part of a processor that Ray counts.
