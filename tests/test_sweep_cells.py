@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
+from unittest.mock import MagicMock
 
 import pytest
 
 from m3ke_async.errors import DataError, ExitCode
 from m3ke_async.sweep.cells import read_sweep
+from m3ke_async.sweep.cluster import _Running
 from tests.command import m3ke
 
 if TYPE_CHECKING:
@@ -68,6 +70,14 @@ def test_several_grids_are_a_list_and_each_says_what_it_occupies(tmp_path: Path)
 def test_suites_are_swept_as_any_option_is(tmp_path: Path) -> None:
     found = cells(tmp_path, '[[grid]]\nmodel = "vllm/a"\ndata = "folder"\nsuite = ["ceval", "cmmlu"]')
     assert [cell.settings.suite for cell in found] == ["ceval", "cmmlu"]
+
+
+def test_a_cell_takes_its_gpus_and_processors_from_ray(tmp_path: Path) -> None:
+    text = 'cpus = 2\n[[grid]]\nmodel = "vllm/a"\ngpus = 4\n[[grid]]\nmodel = "vllm/b"\ngpus = 0.5\ncpus = 1'
+    ray, found = MagicMock(), cells(tmp_path, text)
+    _Running(ray, found, [], keeper=None, shares=None)
+    taken = [call.kwargs for call in ray.remote.return_value.options.call_args_list]
+    assert [(task["num_gpus"], task["num_cpus"]) for task in taken] == [(4, 2), (0.5, 1)]
 
 
 def test_cells_of_different_grids_are_told_apart(tmp_path: Path) -> None:
