@@ -16,7 +16,6 @@ from m3ke_async import __version__
 from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import UsageError
 from m3ke_async.evaluation import make_evaluation
-from m3ke_async.progress import Silent
 from m3ke_async.reopen import read_record, reopen, stored_replies
 from m3ke_async.replies import in_store, open_store
 from m3ke_async.request import Outcome, Reply
@@ -64,7 +63,7 @@ def merge(
     with ExitStack() as stack:
         for run in dict.fromkeys(runs):
             stack.enter_context(run.claim())
-            in_batches(run, Silent())  # the merged run would ask that as well
+            in_batches(run)  # the merged run would ask that as well
         parts = [_Part(run, read_record(run), reopen(run, data)) for run in dict.fromkeys(runs)]
         evaluation = _whole(parts, results)
         directory = run_directory(evaluation)

@@ -35,7 +35,7 @@ from m3ke_async.replies import in_store, open_store
 from m3ke_async.results import write_results
 from m3ke_async.rundir import RunDir, checked_name, differences, run_name
 from m3ke_async.score import Scores
-from m3ke_async.session import Session, ask, count_stale
+from m3ke_async.session import Session, ask, count_stale, left_to_others
 from m3ke_async.suite import AUTO, Split, Suite, load_suite
 from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.tally import Ledger, Price, Tally
@@ -162,9 +162,11 @@ async def run(
     tally = Tally(total=evaluation.total)
     with directory.claim(), open_store(directory, display.warn) as store:
         earlier = directory.read()  # once more: the process that had the claim may just have ended
-        elsewhere = in_batches(directory, display) if asking is ask else frozenset()
+        elsewhere = in_batches(directory) if asking is ask else {}
         since = fresh_since(settings, earlier)
         session = Session(directory, evaluation, target, display, tally, earlier, since, elsewhere)
+        if (left := left_to_others(session, store)) is not None:
+            display.say(left)
         write_record(session, "running")
         stopped: M3keError | None = None
         try:
@@ -215,8 +217,8 @@ def _asking(settings: RunSettings, target: Target) -> Asking:
     return ask_in_batches
 
 
-def in_batches(directory: RunDir, display: Display) -> frozenset[bytes]:
-    """What batches of other runs may still answer: to ask it as well would be to pay it twice.
+def in_batches(directory: RunDir) -> dict[bytes, Path]:
+    """What batches of other runs may still answer, by `under_way`: to ask it as well would be to pay twice.
 
     Raises:
         UsageError: there are such batches of this run.
@@ -228,13 +230,7 @@ def in_batches(directory: RunDir, display: Display) -> frozenset[bytes]:
             f"are under way: take the replies by m3ke batch collect {directory.path}, "
             f"or m3ke batch cancel {directory.path} first"
         )
-    elsewhere = frozenset(under_way(directory.path.parent))
-    if elsewhere:
-        display.say(
-            "requests in batches of other runs, which are left to them where this run has them as well: "
-            f"{len(elsewhere):,}"
-        )
-    return elsewhere
+    return under_way(directory.path.parent)
 
 
 def _write(session: Session, store: ReplyStore, stopped: M3keError | None) -> Scores:
@@ -266,6 +262,8 @@ def _ended(
             f"{counted(stale, 'question')} could not be asked anew and kept "
             "the reply from before; run again with --fresh to ask them"
         )
+    if stopped is None and incomplete and (left := left_to_others(session, store)) is not None:
+        stopped = IncompleteError(left)
     return stopped, "stopped" if stopped else "incomplete" if incomplete else "complete"
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shlex
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from m3ke_async.adaptation import REFUSALS, StartOverError, find_change
@@ -19,10 +20,11 @@ from m3ke_async.recent import Recent
 from m3ke_async.results import choose
 from m3ke_async.scrub import scrub_all
 from m3ke_async.tally import Ledger, Tally
-from m3ke_async.text import one_line
+from m3ke_async.text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from m3ke_async.backlog import Ask
     from m3ke_async.endpoint import Endpoint
@@ -57,7 +59,8 @@ class Session:
         tally: counts of this command.
         earlier: run.json as the command before left it; None for the first.
         since: Unix time in seconds; with `--fresh`, older replies do not count.
-        elsewhere: keys of requests that are in batches under way, and are left to them.
+        elsewhere: requests that are in batches under way, and are left to them: the folder of the batches'
+            run by the request's key.
         thinks: whether thoughts came that were switched off.
     """
 
@@ -68,7 +71,7 @@ class Session:
     tally: Tally
     earlier: Mapping[str, Any] | None
     since: float
-    elsewhere: Container[bytes] = frozenset()
+    elsewhere: Mapping[bytes, Path] = field(default_factory=dict)
     thinks: bool = False
 
     def refusal(self, kind: Kind, sent: bytes, body: bytes) -> StartOverError | None:
@@ -315,6 +318,28 @@ def count_stale(session: Session, store: ReplyStore) -> int:
         standing(settings, store, item.request.key, session.since) is Standing.OWED
         for task in evaluation.suite.tasks
         for item in evaluation.items(task)
+    )
+
+
+def left_to_others(session: Session, store: ReplyStore) -> str | None:
+    """Which questions batches of other runs hold, and what to do; None where they hold none."""
+    evaluation, here = session.evaluation, session.directory.path
+    if all(run == here for run in session.elsewhere.values()):
+        return None
+    held = {
+        item.request.key: session.elsewhere[item.request.key]
+        for task in evaluation.suite.tasks
+        for item in evaluation.items(task)
+        if session.elsewhere.get(item.request.key, here) != here
+        and standing(evaluation.settings, store, item.request.key, session.since) is Standing.OWED
+    }
+    if not held:
+        return None
+    runs = sorted(set(held.values()))
+    collect = " && ".join(f"m3ke batch collect {shlex.quote(str(run))}" for run in runs)
+    return (
+        f"{counted(len(held), 'question is', 'questions are')} in batches of {' and '.join(map(str, runs))}, "
+        f"and left to them: {collect}, then the same command again"
     )
 
 

@@ -426,10 +426,39 @@ def test_a_live_run_leaves_to_a_batch_of_another_what_it_holds(server: BatchServ
     server.stages = ["completed"]
     m3ke("batch", "submit", *asked(suite, server.url, "--limit", "1"))
     live = [one if one != "r" else "live" for one in asked(suite, server.url)]
-    ran = m3ke("run", *live)
+    ran = m3ke("run", *live, "--quiet")
     assert ran.code == ExitCode.INCOMPLETE
-    assert "requests in batches of other runs" in ran.err
+    held = suite.parent / "results" / "r"
+    assert ran.error == (
+        f"1 question is in batches of {held}, and left to them: "
+        f"m3ke batch collect {held}, then the same command again"
+    )
     assert sorted(server.live) == ["Q0-1", "Q0-2", "Q0-3"]
     m3ke("batch", "collect", *at(suite))
     assert m3ke("run", *live).code == ExitCode.COMPLETE
     assert server.live.total() == 3
+
+
+def test_a_batch_of_another_run_is_told_by_this_runs_questions_and_who_has_them(
+    server: BatchServer, suite: Path
+) -> None:
+    server.stages = ["in_progress"]
+    m3ke("batch", "submit", *asked(suite, server.url))
+    small = [one if one != "r" else "small" for one in asked(suite, server.url, "--limit", "1")]
+    held = suite.parent / "results" / "r"
+    told = f"1 question is in batches of {held}, and left to them: m3ke batch collect {held}, then the same"
+    ran = m3ke("batch", "submit", *small)
+    assert ran.code == ExitCode.COMPLETE
+    assert told in ran.err
+    assert "under way" not in ran.err
+    for command in (
+        ["run", *small],
+        ["run", *small, "--batch"],
+        ["batch", "collect", "small", *at(suite)[1:]],
+    ):
+        ran = m3ke(*command, "--quiet")
+        assert (ran.code, told in ran.error) == (ExitCode.INCOMPLETE, True), ran.err
+    server.stages = ["completed"]
+    m3ke("batch", "collect", *at(suite))
+    assert m3ke("run", *small, "--quiet").code == ExitCode.COMPLETE
+    assert (server.bills.total(), server.live.total()) == (4, 0)

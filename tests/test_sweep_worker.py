@@ -218,7 +218,11 @@ async def test_what_is_in_batches_under_way_is_not_asked_as_well(
     put_batch(RunDir(results / "other"), cell, 4)
     result = await evaluate_cell(0, cell, desk)
     assert (len(server.seen), result.complete) == (2, False)
-    assert result.trouble == "4 questions have no reply; the same command goes on"
+    other = results / "other"
+    assert result.trouble == (
+        f"4 questions are in batches of {other}, and left to them: "
+        f"m3ke batch collect {other}, then the same command again"
+    )
     put_batch(RunDir(results / str(result.run)), cell, 1)
     result = await evaluate_cell(0, cell, desk)
     assert len(server.seen) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,9 @@ from m3ke_async.batch.questions import (
 )
 from m3ke_async.batch.state import FOLDER_NAME, Batches, Part, Stage, under_way
 from m3ke_async.batch.write import Limit, write_parts
-from m3ke_async.errors import IncompleteError, StoppedError
+from m3ke_async.errors import DataError, IncompleteError, StoppedError
 from m3ke_async.progress import duration
-from m3ke_async.session import ask
+from m3ke_async.session import ask, left_to_others
 from m3ke_async.text import counted
 from m3ke_async.verified import locked
 
@@ -74,21 +75,22 @@ async def ask_in_batches(
         StoppedError: the provider refuses.
     """
     settings = session.evaluation.settings
-    batches = Batches.read(session.directory)
+    batches, results = Batches.read(session.directory), session.directory.path.parent
     work = _Work(session, store, batches, price)
     started = asyncio.get_running_loop().time()
     try:
         async with work.client:
             if steps is Steps.CANCEL:
                 await work.cancel()
-            if steps in {Steps.CANCEL, Steps.COLLECT}:
+                count_stored(session, store)
+                return
+            if steps is Steps.COLLECT:
                 count_stored(session, store)
             else:
                 await work.submit()
-            if steps is Steps.CANCEL:
-                return
             if steps is Steps.SUBMIT:
                 work.say_open()
+                session.elsewhere = {}  # what could be submitted is, and the rest was told of
                 return
             while True:
                 try:
@@ -97,16 +99,21 @@ async def ask_in_batches(
                 except StartOverError as refusal:
                     session.start_over(refusal)
                     if steps is Steps.COLLECT and settings.then is None:
-                        raise IncompleteError("submit what the model takes: m3ke batch submit RUN") from None
+                        raise IncompleteError(
+                            f"{refusal}; to submit that: m3ke batch submit {session.directory.path}"
+                        ) from None
                 if steps is Steps.ALL:
                     await work.submit()
     finally:
         session.tally.ledger.seconds += asyncio.get_running_loop().time() - started
     session.tally.total = session.evaluation.total  # what was under way has come, or is owed
-    if settings.then is not None and not batches.open:
+    if settings.then is not None:
         session.tally.start_over(session.evaluation.total)
-        session.elsewhere = frozenset(under_way(session.directory.path.parent))
+        session.elsewhere = under_way(results)
         await ask(session, store, price=price, signals=signals)
+    elif steps is Steps.COLLECT:
+        with suppress(DataError):  # of another run, whose trouble is told where something is asked
+            session.elsewhere = under_way(results)
 
 
 class _Work:
@@ -132,13 +139,13 @@ class _Work:
         again = self._settings.fresh or self._settings.retry_filtered
         results = session.directory.path.parent
         with locked(results / FOLDER_NAME):  # two runs that share questions must see each other's
-            session.elsewhere = elsewhere = frozenset(under_way(results))
+            session.elsewhere = under_way(results)
             requests = owed_requests(session, self._store)
             within = (request for request in requests if limit.reached is None and limit.allows(request))
             written = write_parts(within, self._batches, self._api, self._address.public, replace=again)
             parts = [self._batches.put(part, stage=Stage.UPLOADING) for part in list(written)]
-        if elsewhere:
-            display.say(f"requests in batches that are under way, and are left to them: {len(elsewhere):,}")
+        if (left := left_to_others(session, self._store)) is not None:
+            display.say(left)
         if limit.reached is not None:
             display.say(
                 f"not everything is submitted now: {limit.reached}, by the most that its requests may use; "
@@ -182,7 +189,8 @@ class _Work:
         """Say what is under way, and how to go on."""
         parts = self._batches.open
         if not parts:
-            self._session.display.say("nothing is under way")
+            if left_to_others(self._session, self._store) is None:
+                self._session.display.say("nothing is under way")
             return
         hours = self._api.window_hours
         within = f", which has {counted(hours, 'hour')}" if hours else ""

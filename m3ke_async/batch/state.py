@@ -196,14 +196,15 @@ class Batches:
         sync_folder(self.run.path)
 
 
-def under_way(results: Path) -> Iterator[bytes]:
-    """Keys of the requests in open batches of all runs in a results folder.
+def under_way(results: Path) -> dict[bytes, Path]:
+    """The requests in open batches of all runs in a results folder: the run's folder by the request's key.
 
     Raises:
         DataError: nobody knows them all, since a file was lost or damaged.
     """
     from m3ke_async.rundir import RunDir
 
+    found: dict[bytes, Path] = {}
     for file in sorted(results.glob(f"*/{FILE_NAME}")):
         batches = Batches.read(RunDir(file.parent))
         for part in batches.open:
@@ -215,4 +216,5 @@ def under_way(results: Path) -> Iterator[bytes]:
                     f"m3ke batch collect {file.parent}, or cancel",
                     file=batches.file(part),
                 )
-            yield from keys
+            found |= dict.fromkeys(keys, file.parent)
+    return found

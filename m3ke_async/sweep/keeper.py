@@ -7,7 +7,7 @@ place at any time; what is sent to it twice is kept once.
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,7 +15,6 @@ import orjson
 from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import UsageError
 from m3ke_async.files import whole_file
-from m3ke_async.progress import Silent
 from m3ke_async.replies import open_store
 from m3ke_async.run import in_batches
 from m3ke_async.rundir import RunDir
@@ -37,13 +36,13 @@ class Begun:
         run: name of its folder.
         record: its run.json as bytes; None where there is none.
         complete: whether nothing is left to do.
-        elsewhere: keys of requests that batches under way may answer.
+        elsewhere: requests that batches under way may answer, as of `under_way`.
     """
 
     run: str
     record: bytes | None
     complete: bool
-    elsewhere: frozenset[bytes] = frozenset()
+    elsewhere: Mapping[bytes, Path] = field(default_factory=dict)
 
 
 class Keeper:
@@ -108,7 +107,7 @@ class Keeper:
             and record["settings"]["policy"] == policy
             and record["hashes"] == directory.hashes()
         )
-        elsewhere = frozenset[bytes]() if complete else in_batches(directory, Silent())
+        elsewhere = {} if complete else in_batches(directory)
         return Begun(run, None if record is None else orjson.dumps(record), complete, elsewhere)
 
     def known(self, keys: Sequence[bytes]) -> list[Row]:

@@ -32,7 +32,7 @@ from m3ke_async.text import counted
 from m3ke_async.verified import claimed, is_claimed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from m3ke_async.endpoint import Endpoint
     from m3ke_async.evaluation import Evaluation
@@ -176,7 +176,7 @@ class _Asking:
 
     desk: Desk
     run: str
-    elsewhere: frozenset[bytes]
+    elsewhere: Mapping[bytes, Path]
 
     async def __call__(
         self, session: Session, store: ReplyStore, *, price: Price | None, signals: bool
