@@ -20,7 +20,7 @@ from m3ke_async.suites.taxonomy import SuiteName
 from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from m3ke_async.answer import Answer
@@ -33,6 +33,8 @@ Place: TypeAlias = "tuple[str, int | str]"
 _SAME = ("suite", "shots", "template", "wording")
 #: Of that, what is too long to be shown: a hash, and whole texts.
 _LONG = {"suite": "suite or tasks", "wording": "wording of the template"}
+#: Settings that a difference follows from, where it has another name.
+_CAUSES = {"suite": ("tasks",), "fewshot": ("fewshot", "shots"), "wording": ("template",)}
 #: What runs that are compared are about.
 _SUBJECT = ("model", "address")
 
@@ -71,6 +73,7 @@ def compare_runs(
     *runs: str | Path,
     results: str | Path = "results",
     force: bool = False,
+    varied: Collection[str] = (),
     warn: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
     """Compare the first run on disk with each of the others.
@@ -79,12 +82,14 @@ def compare_runs(
         runs: paths of their folders, or their names.
         results: where names are looked up.
         force: whether to compare runs that do not ask the same.
+        varied: settings that the runs are meant to differ in, which is not remarked on.
         warn: is told of damaged lines, which are left out.
 
     Raises:
         UsageError: as of `load_side` and `compare`.
     """
-    return compare([load_side(find_run(str(run), str(results)), warn) for run in runs], force=force)
+    sides = [load_side(find_run(str(run), str(results)), warn) for run in runs]
+    return compare(sides, force=force, varied=varied)
 
 
 def load_side(directory: RunDir, warn: Callable[[str], None]) -> Side:
@@ -126,12 +131,13 @@ def _readings(answers: Iterable[Answer], asks: int) -> dict[Place, Reading]:
     return readings
 
 
-def compare(sides: Sequence[Side], *, force: bool = False) -> Comparison:
+def compare(sides: Sequence[Side], *, force: bool = False, varied: Collection[str] = ()) -> Comparison:
     """Compare the first run with each of the others.
 
     Args:
         sides: two runs or more.
         force: whether to compare runs that do not ask the same.
+        varied: settings that the runs are meant to differ in, which is not remarked on.
 
     Raises:
         UsageError: fewer than two runs, runs that do not ask the same, runs of different splits, runs without
@@ -143,7 +149,7 @@ def compare(sides: Sequence[Side], *, force: bool = False) -> Comparison:
     splits = [str(side.asked.get("split")) for side in sides]
     if len(set(splits)) > 1:
         raise UsageError(f"the runs differ in split ({', '.join(splits)}): they have no question in common")
-    unlike = _differences(sides, same=True)
+    unlike = _differences(sides, varied, same=True)
     if unlike and not force:
         raise UsageError(
             f"the runs differ in {', '.join(unlike)}; --force compares the questions of equal task and id"
@@ -155,7 +161,7 @@ def compare(sides: Sequence[Side], *, force: bool = False) -> Comparison:
     return Comparison(
         runs=tuple((side.name, side.model) for side in sides),
         unlike=tuple(unlike),
-        notes=(*_differences(sides, same=False), *_unfit(sides)),
+        notes=(*_differences(sides, varied, same=False), *_unfit(sides)),
         pairs=tuple(_adjusted(pairs)),
         fleiss=fleiss_kappa(map(Counter, together), len(sides)) if several else None,
         fleiss_n=len(together) if several else 0,
@@ -163,13 +169,13 @@ def compare(sides: Sequence[Side], *, force: bool = False) -> Comparison:
     )
 
 
-def _differences(sides: Sequence[Side], *, same: bool) -> list[str]:
+def _differences(sides: Sequence[Side], varied: Collection[str], *, same: bool) -> list[str]:
     """In what the runs differ: what makes them ask the same, or all else; a phrase each."""
     names = dict.fromkeys(name for side in sides for name in side.asked)
     lines = []
     for name in names:
         values = [side.asked.get(name) for side in sides]
-        if (name in _SAME) != same or all(value == values[0] for value in values):
+        if (name in _SAME) != same or all(value == values[0] for value in values) or _is_meant(name, varied):
             continue
         if name in _LONG:
             apart = [str(number) for number, value in enumerate(values, 1) if value != values[0]]
@@ -178,6 +184,12 @@ def _differences(sides: Sequence[Side], *, same: bool) -> list[str]:
             shown = (one_line(str(value), limit=60) for value in values)
             lines.append(f"{name.replace('_', '-')} ({', '.join(shown)})")
     return lines
+
+
+def _is_meant(name: str, varied: Collection[str]) -> bool:
+    if name == "suite" and "data" in varied:
+        return False  # equal ids of two suites are other questions
+    return any(cause in varied for cause in _CAUSES.get(name, (name,)))
 
 
 def _unfit(sides: Sequence[Side]) -> list[str]:

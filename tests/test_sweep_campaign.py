@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from m3ke_async.errors import DataError
+from m3ke_async.rundir import RunDir
 from m3ke_async.sweep.campaign import sweep_status, write_page
 from m3ke_async.sweep.course import CellCourse, CellState, course_path, write_course
 from m3ke_async.verified import claimed
@@ -60,10 +63,42 @@ async def test_a_cell_of_other_questions_is_left_out_of_the_page_and_told(
         (await ask(suite, server.url, results, **options)).path.name
         for options in ({}, {"split": "test"}, {"shots": 1})
     ]
-    courses = [CellCourse(run, run, CellState.COMPLETE) for run in runs]
+    courses = [CellCourse(f"cell {number}", run, CellState.COMPLETE) for number, run in enumerate(runs, 1)]
     told: list[str] = []
     page = write_page(tmp_path / "mine.toml", results, courses, told.append)
     assert page == results / "mine.html"
-    assert [run in page.read_text("utf-8") for run in runs] == [True, False, True]
+    assert [name for name, _ in shown(page)] == ["cell 1", "cell 3"]
     (line,) = told
-    assert line.startswith(f"{runs[1]} is not compared with {runs[0]}: the runs differ in split (dev, test)")
+    assert line.startswith("cell 2 is not compared with cell 1: the runs differ in split (dev, test)")
+
+
+async def test_what_the_sweep_varies_is_no_reproach_and_all_else_is(server: Server, tmp_path: Path) -> None:
+    results, suite = tmp_path / "results", write_suite(tmp_path / "suite", 2, 4)
+    cells: list[dict[str, Any]] = [
+        {}, {"shots": 1}, {"template": "m3ke-en/1"}, {"tasks": ("Task0*",)}, {"temperature": 0.5},
+    ]  # fmt: skip
+    runs = [(await ask(suite, server.url, results, **options)).path.name for options in cells]
+    courses = [CellCourse(str(number), run, CellState.COMPLETE) for number, run in enumerate(runs)]
+    page = write_page(tmp_path / "mine.toml", results, courses, pytest.fail)
+    assert page is not None
+    content = comparison(page)
+    assert (content["unlike"], content["notes"]) == ([], [])
+    directory = RunDir(results / runs[0])
+    record = directory.read()
+    assert record is not None
+    changed = record["identity"] | {"suite": "another", "system": "You are another."}
+    directory.write(record | {"identity": changed, "settings": record["settings"] | {"tasks": ()}})
+    write_page(tmp_path / "mine.toml", results, courses[:2], pytest.fail)
+    content = comparison(page)
+    assert content["unlike"] == ["suite or tasks (run 2 not as run 1)"]
+    assert content["notes"] == ["system (You are another., None)"]
+
+
+def comparison(page: Path) -> Any:
+    found = re.search(r'<script[^>]* id="summary"[^>]*>(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])["comparison"]
+
+
+def shown(page: Path) -> list[tuple[str, str]]:
+    return [(run["name"], run["model"]) for run in comparison(page)["runs"]]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import DataError, UsageError
+from m3ke_async.rundir import RunDir
 from m3ke_async.sweep.cells import read_sweep
 from m3ke_async.sweep.course import CellCourse, CellState, course_path, read_course, write_course
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from m3ke_async.comparison import Comparison
     from m3ke_async.score import Scores
 
 #: Seconds between two writes of the course; at the end it is written in any case.
@@ -96,36 +99,34 @@ def write_page(
         courses: of its cells.
         warn: is told of cells without answers.
     """
-    from m3ke_async.compare import compare_runs
     from m3ke_async.reopen import read_scores
     from m3ke_async.report.compare_html import write_comparison
-    from m3ke_async.rundir import RunDir
 
-    runs: list[str] = []
+    found: list[CellCourse] = []
     scores: list[Scores] = []
     for course in courses:
-        if course.run is None or len(runs) == MOST_COMPARED:
+        if course.run is None or len(found) == MOST_COMPARED:
             continue
         try:
-            found = read_scores(RunDir(results / course.run))
+            its_scores = read_scores(RunDir(results / course.run))
         except UsageError as error:
             warn(str(error))
             continue
-        if found.usage.replies:
-            runs.append(course.run)
-            scores.append(found)
-    if len(runs) < 2:
+        if its_scores.usage.replies:
+            found.append(course)
+            scores.append(its_scores)
+    if len(found) < 2:
         return None
     path = results / f"{file.stem}.html"
     try:
-        compared = compare_runs(*runs, results=results, force=True, warn=warn)
+        compared = _compare(found, results, warn)
     except UsageError:
-        fitting = _like_the_first(runs, results, warn)
+        fitting = _like_the_first(found, results, warn)
         if len(fitting) < 2:
             return None
-        runs, scores = [runs[number] for number in fitting], [scores[number] for number in fitting]
+        found, scores = [found[number] for number in fitting], [scores[number] for number in fitting]
         try:
-            compared = compare_runs(*runs, results=results, force=True, warn=warn)
+            compared = _compare(found, results, warn)
         except UsageError as error:
             warn(f"the cells are not compared: {error}")
             return None
@@ -133,16 +134,30 @@ def write_page(
     return path
 
 
-def _like_the_first(runs: Sequence[str], results: Path, warn: Callable[[str], None]) -> list[int]:
-    """Places of those that can be compared with the first, itself included; of others it is told why not."""
+def _compare(
+    courses: Sequence[CellCourse], results: Path, warn: Callable[[str], None] = lambda line: None
+) -> Comparison:
+    """Compare cells by their labels; that they differ in what the sweep varies goes without saying."""
     from m3ke_async.compare import compare_runs
 
+    runs = [results / str(course.run) for course in courses]
+    settings = [(RunDir(run).read() or {}).get("settings", {}) for run in runs]
+    varied = [name for name in settings[0] if any(one.get(name) != settings[0][name] for one in settings)]
+    compared = compare_runs(*runs, results=results, force=True, varied=varied, warn=warn)
+    models = (model for _, model in compared.runs)
+    return replace(
+        compared, runs=tuple((course.label, model) for course, model in zip(courses, models, strict=True))
+    )
+
+
+def _like_the_first(courses: Sequence[CellCourse], results: Path, warn: Callable[[str], None]) -> list[int]:
+    """Places of those that can be compared with the first, itself included; of others it is told why not."""
     found = [0]
-    for number, run in enumerate(runs[1:], 1):
+    for number, course in enumerate(courses[1:], 1):
         try:
-            compare_runs(runs[0], run, results=results, force=True)
+            _compare([courses[0], course], results)
         except UsageError as error:
-            warn(f"{run} is not compared with {runs[0]}: {error}")
+            warn(f"{course.label} is not compared with {courses[0].label}: {error}")
         else:
             found.append(number)
     return found

@@ -171,7 +171,7 @@ const WORDS = {
   runs: ["Runs", "运行"],
   run: ["run {0}", "运行 {0}"],
   pair: ["Run {0} and run {1}", "运行 {0} 与运行 {1}"],
-  unlike: ["Not the same: {0}. Compared by --force.", "不可直接比较：{0}。因 --force 而对比。"],
+  unlike: ["Not the same: {0}. Questions of equal task and id are compared.", "并不相同：{0}。对比的是任务与题号都相同的题目。"],
   better: ["{0} is better than {1}: {2} to {3}, {4} points.", "{0} 优于 {1}：{2} 对 {3}，相差 {4} 个百分点。"],
   noDifference: [
     "No difference seen between {0} ({2}) and {1} ({3}): {4} points.",
