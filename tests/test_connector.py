@@ -156,7 +156,7 @@ async def test_a_socks_proxy_that_refuses_leaves_the_run_incomplete(
 
 async def test_socks_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiohttp_socks", None)
-    with pytest.raises(UsageError, match=r"pip install 'm3ke-async\[socks\]'"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[socks\]'"):
         make_connector("socks5://p:1", None)
 
 

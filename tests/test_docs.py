@@ -101,6 +101,16 @@ def with_help(document: str) -> str:
     return _HELP.sub(lambda found: found[1] + help_of(found[2]) + found[4], document)
 
 
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_what_is_to_be_installed_can_be(document: str) -> None:
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    extras = re.findall(r"pip install '\.\[(\w+)\]'", text(document))
+    assert set(extras) <= set(project["optional-dependencies"])
+    assert f"{project['name']}[" not in text(document), (
+        "no registry has it: pip install '.[...]' in the clone"
+    )
+
+
 @pytest.mark.parametrize("document", USAGE)
 def test_the_help_in_the_documents_is_the_commands_own(document: str) -> None:
     assert with_help(text(document)) == text(document), "write it anew: python -m tests.test_docs"

@@ -115,7 +115,7 @@ def test_a_missing_library_is_named_with_the_command(
         monkeypatch.setattr(f"m3ke_async.report.{module}.find_spec", lambda name: None)
     ran = m3ke("report", run, "--format", form, "--output", tmp_path / "out")
     assert ran.code == ExitCode.USAGE
-    assert ran.error == f"--format {form} needs {library}: pip install 'm3ke-async[report]'"
+    assert ran.error == f"--format {form} needs {library}: pip install '.[report]' in the clone of m3ke-async"
     assert not (tmp_path / "out").exists()
 
 

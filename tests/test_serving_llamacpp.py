@@ -305,7 +305,7 @@ async def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
-    with pytest.raises(UsageError, match=r"pip install 'm3ke-async\[local\]'"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[local\]'"):
         identity("model", "0" * 64)
     with pytest.raises(UsageError, match="is not installed"):
         async with LocalServer(model(), log=log):

@@ -75,7 +75,7 @@ def test_a_torch_that_does_not_work_leaves_the_devices_unknown(torch: Path, code
 def test_torch_need_not_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     machine = look_at_machine()
-    assert machine.unknown == "torch is not installed (pip install 'm3ke-async[gpu]')"
+    assert machine.unknown == "torch is not installed (pip install '.[gpu]' in the clone of m3ke-async)"
 
 
 def system(folder: Path, **files: str) -> Path:

@@ -11,7 +11,7 @@ import pytest
 from m3ke_async.errors import DataError, ExitCode
 from m3ke_async.sweep.cells import read_sweep
 from m3ke_async.sweep.cluster import _Running
-from tests.command import m3ke
+from tests.command import ROOT, m3ke
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,6 +126,13 @@ def test_a_suite_beside_is_found_from_any_folder(tmp_path: Path, monkeypatch: py
     assert [cell.settings.data for cell in found] == [str(tmp_path / "suite"), "sample"]
 
 
+def test_the_example_of_the_manual_is_a_sweep_and_says_what_cells_occupy(tmp_path: Path) -> None:
+    manual = (ROOT / "docs" / "sweeps.md").read_text("utf-8")
+    found = cells(tmp_path, manual.split("```toml\n")[1].split("```")[0])
+    occupied = {(cell.settings.serve, cell.gpus, cell.cpus) for cell in found}
+    assert occupied == {(True, 1, 1), (True, 4, 1), (False, 0, 0.25)}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -165,4 +172,7 @@ def test_without_ray_a_sweep_says_what_to_install(tmp_path: Path, monkeypatch: p
     ran, other = m3ke("sweep", path, "--results", tmp_path), m3ke("sweep", "--results", tmp_path, path)
     assert ran.code == ExitCode.USAGE
     assert ran.error == other.error
-    assert ran.error == "a sweep runs on Ray, which is not installed: pip install 'm3ke-async[cluster]'"
+    assert (
+        ran.error
+        == "a sweep runs on Ray, which is not installed: pip install '.[cluster]' in the clone of m3ke-async"
+    )

@@ -33,7 +33,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
-pytest.importorskip("ray", reason="Ray is not installed: pip install 'm3ke-async[cluster]'")
+pytest.importorskip("ray", reason="Ray is not installed: pip install '.[cluster]'")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
+from m3ke_async.extras import how_to_install
 from m3ke_async.files import whole_file
 from m3ke_async.suite import Level
 from m3ke_async.text import one_line
@@ -29,7 +30,7 @@ def write_png(path: Path, scores: Scores, title: str) -> None:
         UsageError: matplotlib is not installed, or nothing was asked.
     """
     if not find_spec("matplotlib"):
-        raise UsageError("--format png needs matplotlib: pip install 'm3ke-async[report]'")
+        raise UsageError(f"--format png needs matplotlib: {how_to_install('report')}")
     from matplotlib.figure import Figure
 
     labelled = scores.total.labelled > 0

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
+from m3ke_async.extras import how_to_install
 from m3ke_async.files import whole_file
 from m3ke_async.frame import COLUMNS, polars_frame, read_rows
 
@@ -46,7 +47,7 @@ def write_parquet(path: Path, answers: Path, scores: Scores, warn: Callable[[str
         UsageError: polars is not installed.
     """
     if not find_spec("polars"):
-        raise UsageError("--format parquet needs polars: pip install 'm3ke-async[report]'")
+        raise UsageError(f"--format parquet needs polars: {how_to_install('report')}")
     frame = polars_frame(answers, scores, warn)
     with whole_file(path) as file:
         frame.write_parquet(file)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 import httpx
 
 from m3ke_async.errors import StoppedError, UsageError
+from m3ke_async.extras import how_to_install
 from m3ke_async.serving.child import check_port, ending, log_lines, spawn, stop
 from m3ke_async.serving.machine import cores
 from m3ke_async.text import one_line
@@ -67,7 +68,7 @@ def _version() -> str:
     try:
         return importlib.metadata.version("xllamacpp")
     except importlib.metadata.PackageNotFoundError as error:
-        raise UsageError("the local server is not installed: pip install 'm3ke-async[local]'") from error
+        raise UsageError(f"the local server is not installed: {how_to_install('local')}") from error
 
 
 class LocalServer:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from m3ke_async.extras import how_to_install
 from m3ke_async.text import one_line
 
 #: Seconds for torch to load and to wake the devices.
@@ -67,7 +68,7 @@ def look_at_machine() -> Machine:
     """This machine as it is now."""
     memory = free_memory()
     if importlib.util.find_spec("torch") is None:
-        return Machine(memory, unknown="torch is not installed (pip install 'm3ke-async[gpu]')")
+        return Machine(memory, unknown=f"torch is not installed ({how_to_install('gpu')})")
     try:
         done = subprocess.run(  # noqa: S603 - our own words
             [sys.executable, "-c", _PROBE], capture_output=True, text=True, timeout=_PATIENCE, check=True

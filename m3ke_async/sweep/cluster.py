@@ -11,6 +11,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.errors import IncompleteError, UsageError
+from m3ke_async.extras import how_to_install
 from m3ke_async.loop import on_sigterm
 from m3ke_async.replies import open_store
 from m3ke_async.rundir import RunDir
@@ -98,7 +99,7 @@ def _import_ray() -> Any:
         import ray.util.scheduling_strategies
     except ImportError:
         raise UsageError(
-            "a sweep runs on Ray, which is not installed: pip install 'm3ke-async[cluster]'"
+            f"a sweep runs on Ray, which is not installed: {how_to_install('cluster')}"
         ) from None
     return ray
 

@@ -10,6 +10,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 
 from m3ke_async.errors import UsageError
+from m3ke_async.extras import how_to_install
 
 if TYPE_CHECKING:
     from m3ke_async.address import Address
@@ -73,7 +74,7 @@ def make_connector(proxy: str | None, tls: ssl.SSLContext | None, **options: Any
     except ImportError:
         raise UsageError(
             "the proxy variables name a SOCKS proxy, which needs one more package: "
-            "pip install 'm3ke-async[socks]', or list the host in NO_PROXY"
+            f"{how_to_install('socks')}, or list the host in NO_PROXY"
         ) from None
     scheme, rest = proxy.split(":", 1)
     kind, rdns = _SOCKS[scheme.lower()]
