@@ -563,7 +563,7 @@ async def test_a_batch_that_never_finds_room_ends_the_command_with_advice(
     server.trouble = {"data": [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}]}
     server.stages = ["failed"]
     result = await bench.run()
-    assert "give fewer by --max-requests" in str(result.stopped)
+    assert f"m3ke batch submit {result.path} --max-requests N submits fewer" in str(result.stopped)
     assert len(server.batches) == 4
     server.stages = ["completed"]
     assert letters(await bench.run()) == RIGHT

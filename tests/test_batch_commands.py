@@ -105,6 +105,21 @@ def test_cancel_then_collect(server: BatchServer, suite: Path) -> None:
     assert server.live.total() == 3
 
 
+def test_what_collect_leaves_is_asked_by_the_commands_that_it_names(server: BatchServer, suite: Path) -> None:
+    server.stages, server.results = ["completed"], lambda lines: (all_right(lines)[0][:1], [])
+    m3ke("batch", "submit", *asked(suite, server.url))
+    run = suite.parent / "results" / "r"
+    submit, live = f"m3ke batch submit {run}", f"m3ke batch collect {run} --then live"
+    for left, then in ((3, ["collect", *at(suite)]), (3, ["submit", str(run)]), (2, ["collect", str(run)])):
+        ran = m3ke("batch", "collect", *at(suite))
+        assert ran.code == ExitCode.INCOMPLETE
+        assert f"{left} questions have no reply; {submit} submits them again, {live} asks them now" in ran.err
+        assert "same command" not in ran.err
+        m3ke("batch", *then)
+    assert m3ke(*live.split()[1:]).code == ExitCode.COMPLETE
+    assert letters(suite) == RIGHT
+
+
 def test_a_run_that_has_begun_takes_no_other_questions(server: BatchServer, suite: Path) -> None:
     m3ke("batch", "submit", *asked(suite, server.url))
     ran = m3ke("batch", "submit", *at(suite), "--shots", "3")
@@ -417,9 +432,33 @@ def test_results_that_are_not_there_or_of_another_run_are_told(suite: Path, tmp_
     assert ran.code == ExitCode.USAGE
     assert "cannot read" in ran.error
     (tmp_path / "other").write_text(json.dumps(answered("ab" * 16, "答案：A")), "utf-8")
-    ran = m3ke("batch", "read", *at(suite)[:1], tmp_path / "other", *at(suite)[1:])
-    assert ran.code == ExitCode.INCOMPLETE
-    assert "holds no reply to a question of this run" in ran.err
+    (tmp_path / "empty").touch()
+    for wrong in ("other", "q", "empty"):  # the requests themselves are no results
+        ran = m3ke("batch", "read", *at(suite)[:1], tmp_path / wrong, *at(suite)[1:], "--quiet")
+        assert ran.code == ExitCode.USAGE
+        assert (
+            f"{tmp_path / wrong} holds no result of a question of {tmp_path / 'results' / 'r'}: " in ran.error
+        )
+        assert "give the file that came for what m3ke batch write" in ran.error
+
+
+def test_what_read_leaves_is_written_again_by_the_command_that_it_names(suite: Path, tmp_path: Path) -> None:
+    begun = ["--base-url", "http://127.0.0.1:1/v1", "--data", str(suite), *at(suite)[1:], "--name", "r"]
+    requests, results = tmp_path / "requests", tmp_path / "results.jsonl"
+    ran = m3ke("batch", "write", "custom/m", requests, *begun, "--json")
+    assert (ran.code, ran.json["stopped"]) == (ExitCode.COMPLETE, None)
+    lines = [json.loads(line) for line in requests.read_bytes().splitlines()]
+    run = suite.parent / "results" / "r"
+    for failed in (4, 3):
+        content = [refused(line["custom_id"], 500, "no") for line in lines[:failed]]
+        content += [answered(line["custom_id"], f"答案：{right(mark_of(line))}") for line in lines[failed:]]
+        results.write_text("\n".join(map(json.dumps, content)), "utf-8")
+        ran = m3ke("batch", "read", "r", results, *at(suite)[1:])
+        assert ran.code == ExitCode.INCOMPLETE
+        assert f"questions have no reply; m3ke batch write {run} FILE writes them again" in ran.err
+        assert "same command" not in ran.err
+    m3ke("batch", "write", run, requests)
+    assert len(requests.read_bytes().splitlines()) == 3
 
 
 def test_a_live_run_leaves_to_a_batch_of_another_what_it_holds(server: BatchServer, suite: Path) -> None:

@@ -202,7 +202,7 @@ def test_owed_questions_are_told_and_how_to_go_on() -> None:
     task = make_task("X", size=10)
     lines = summary_lines(score([task], answers(task, right=6, failed=1), split=Split.DEV))
     expected = "Warning: incomplete: 1 failed (counted as wrong), 3 missing (left out)"
-    assert any(line.startswith(expected) and "same command" in line for line in lines)
+    assert any(line.startswith(expected) and "m3ke run with the same settings" in line for line in lines)
 
 
 def test_a_part_of_the_suite_is_told_to_be_a_part() -> None:

@@ -292,7 +292,10 @@ class _Work:
         those = counted(questions, "question is", "questions are")
         trouble = f"{those} too many at once ({waiting[0].reason})"
         if self._settings.then is None:
-            raise IncompleteError(f"{trouble}: give fewer by --max-requests, and again for the rest")
+            run = self._session.directory.path
+            raise IncompleteError(
+                f"{trouble}: m3ke batch submit {run} --max-requests N submits fewer, and again for the rest"
+            )
         self._session.display.warn(f"{trouble}, and asked now")
         return []
 

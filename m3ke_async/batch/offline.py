@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.batch.collect import Collector, add_to_tally, take_lines
 from m3ke_async.batch.line import request_line
 from m3ke_async.batch.questions import all_keys, check_answers, owed_requests
-from m3ke_async.errors import IncompleteError, UsageError
+from m3ke_async.errors import UsageError
 from m3ke_async.files import whole_file
 from m3ke_async.text import counted
 
@@ -59,7 +59,7 @@ async def read_results(
     """Store the results in a file; what is about no request of the run is left out.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: the file cannot be read, or is another one.
         IncompleteError: no place takes a reply.
     """
     known = all_keys(session.evaluation)
@@ -77,11 +77,15 @@ async def read_results(
         await take_lines(collector, file)
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror or error}; give the file of results") from None
+    if not (collector.replied or collector.failed or collector.duplicates):
+        run = session.directory.path
+        raise UsageError(
+            f"{file} holds no result of a question of {run}: give the file that came for what "
+            f"m3ke batch write {shlex.quote(str(run))} FILE has written"
+        )
     for line in collector.lines():
         session.display.warn(f"{file}: {line}")
     add_to_tally(session, collector)
-    if not collector.replied and not collector.duplicates:
-        raise IncompleteError(f"{file} holds no reply to a question of this run")
 
 
 def _written_at(file: Path) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from m3ke_async.commands.options import CONTEXT, DATA, JSON, QUIET, RESULTS, TEXT, given_settings, run_options
-from m3ke_async.commands.printing import print_json, print_lines, show
+from m3ke_async.commands.printing import print_json, print_lines, print_result, show
 from m3ke_async.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ _CHANGEABLE = ("data", "then", "max_cost", "max_requests", "max_tokens_total", "
 
 def _run_batch(steps: str, settings: RunSettings, *, quiet: bool, as_json: bool) -> int:
     from functools import partial
+    from shlex import quote
 
     from m3ke_async.batch.asking import Steps, ask_in_batches
     from m3ke_async.loop import run_loop
@@ -62,7 +63,11 @@ def _run_batch(steps: str, settings: RunSettings, *, quiet: bool, as_json: bool)
     display = make_display(quiet=quiet)
     result = run_loop(run_evaluation(settings, display=display, signals=True, asking=asking))
     if steps == "collect":
-        return show(result, settings, as_json=as_json)
+        run = quote(str(result.path))
+        rest = (
+            f"m3ke batch submit {run} submits them again, m3ke batch collect {run} --then live asks them now"
+        )
+        return show(result, settings, as_json=as_json, next_step=None if settings.then else rest)
     if as_json:
         from m3ke_async.batch.status import parts_on_disk
 
@@ -154,6 +159,7 @@ def read(run: str, file: Path, data: str | None, results: str, *, quiet: bool, a
 
 def _run_offline(step: str, file: Path, settings: RunSettings, *, quiet: bool, as_json: bool) -> int:
     from functools import partial
+    from shlex import quote
 
     from m3ke_async.batch import offline
     from m3ke_async.loop import run_loop
@@ -163,6 +169,9 @@ def _run_offline(step: str, file: Path, settings: RunSettings, *, quiet: bool, a
     asking = partial(getattr(offline, step), file=file)
     display = make_display(quiet=quiet)
     result = run_loop(run_evaluation(settings, display=display, asking=asking, sends=False))
-    if step == "write_requests" and result.stopped is None and not as_json:
+    if step == "write_requests" and result.stopped is None:
+        if as_json:
+            print_result(result, as_json=True)
         return ExitCode.COMPLETE
-    return show(result, settings, as_json=as_json)
+    rest = f"m3ke batch write {quote(str(result.path))} FILE writes them again"
+    return show(result, settings, as_json=as_json, next_step=rest)

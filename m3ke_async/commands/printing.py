@@ -53,8 +53,15 @@ def print_json(value: object) -> None:
     say(text, sys.stdout)
 
 
-def show(result: RunResult, settings: RunSettings, *, as_json: bool) -> int:
-    """Print what a run came to; the exit code."""
+def show(result: RunResult, settings: RunSettings, *, as_json: bool, next_step: str | None = None) -> int:
+    """Print what a run came to; the exit code.
+
+    Args:
+        result: of the run.
+        settings: of the command.
+        as_json: whether for programs.
+        next_step: what asks the rest, where the same command does not.
+    """
     from m3ke_async.request import Outcome
     from m3ke_async.text import counted
 
@@ -67,7 +74,7 @@ def show(result: RunResult, settings: RunSettings, *, as_json: bool) -> int:
         left = total.outcomes[Outcome.FAILED] + total.missing
         owed = counted(left, "question has", "questions have")
         command = "the command without --retry-failed" if settings.retry_failed else "the same command"
-        fail(f"incomplete: {owed} no reply; {command} goes on")
+        fail(f"incomplete: {owed} no reply; {next_step or f'{command} goes on'}")
     return int(result.exit_code)
 
 

@@ -278,7 +278,7 @@ def _remarks_on_coverage(scores: Scores) -> list[str]:
     if total.incomplete:
         remarks.append(
             f"Warning: incomplete: {total.outcomes[Outcome.FAILED]:,} failed (counted as wrong),"
-            f" {total.missing:,} missing (left out); the same command again goes on"
+            f" {total.missing:,} missing (left out); m3ke run with the same settings goes on"
         )
     if total.labelled and found.over_clusters_pooled.partial:
         covered, absent = len(found.over_tasks.covered), len(found.over_tasks.absent)
