@@ -120,6 +120,50 @@ def test_what_collect_leaves_is_asked_by_the_commands_that_it_names(server: Batc
     assert letters(suite) == RIGHT
 
 
+@pytest.mark.parametrize("complete", [True, False])
+def test_where_nothing_is_under_way_nothing_is_to_cancel_or_collect(
+    server: BatchServer, suite: Path, *, complete: bool
+) -> None:
+    server.stages = ["completed"] if complete else ["failed"]
+    m3ke("run", *asked(suite, server.url, "--batch", "--quiet"))
+    ran = m3ke("batch", "cancel", *at(suite))
+    run = suite.parent / "results" / "r"
+    assert (ran.code, ran.err) == (0, f"nothing to cancel: no batch of {run} is under way\n")
+    ran = m3ke("batch", "collect", *at(suite))
+    assert f"nothing to collect: no batch of {run} is under way\n" in ran.err
+    assert ran.code == (ExitCode.COMPLETE if complete else ExitCode.INCOMPLETE)
+
+
+def test_submit_tells_of_what_is_being_cancelled(server: BatchServer, suite: Path) -> None:
+    server.stages = ["in_progress"]
+    m3ke("batch", "submit", *asked(suite, server.url))
+    m3ke("batch", "cancel", *at(suite))
+    ran = m3ke("batch", "submit", *at(suite))
+    assert (
+        "4 questions are in batches that are being cancelled; to collect what was answered before" in ran.err
+    )
+    assert "24 hours" not in ran.err
+
+
+@pytest.mark.parametrize(("call", "told"), [("upload", "not"), ("create", "perhaps not")])
+def test_status_tells_that_what_was_begun_is_submitted_by_collect_and_dropped_by_cancel(
+    server: BatchServer, suite: Path, call: str, told: str
+) -> None:
+    server.faults[call], server.stages = [Fault(401)], ["completed"]
+    m3ke("batch", "submit", *asked(suite, server.url))
+    out = m3ke("batch", "status", *at(suite)).out
+    assert f": {told} submitted yet (" in out
+    assert out.endswith("4 questions; m3ke batch collect submits it, m3ke batch cancel does not\n")
+    assert m3ke("batch", "cancel", *at(suite)).code == ExitCode.COMPLETE
+    m3ke("batch", "collect", *at(suite))
+    assert not server.bills
+    server.faults[call] = [Fault(401)]
+    m3ke("batch", "submit", *at(suite))
+    ran = m3ke("batch", "collect", *at(suite))
+    assert "submitted 4 questions" in ran.err
+    assert m3ke("batch", "collect", *at(suite)).code == ExitCode.COMPLETE
+
+
 def test_a_run_that_has_begun_takes_no_other_questions(server: BatchServer, suite: Path) -> None:
     m3ke("batch", "submit", *asked(suite, server.url))
     ran = m3ke("batch", "submit", *at(suite), "--shots", "3")
@@ -202,7 +246,9 @@ def test_status_of_what_found_no_room_names_the_command_that_submits_it(
     m3ke("batch", "submit", *at(suite))
     m3ke("batch", "collect", *at(suite))
     waiting, _ = m3ke("batch", "status", *at(suite)).out.splitlines()
-    assert waiting.endswith("Enqueued token limit reached), 2 questions; collect to go on")
+    assert waiting.endswith(
+        "token limit reached), 2 questions; m3ke batch collect submits it, m3ke batch cancel does not"
+    )
     server.stages = ["completed"]
     for _ in range(2):
         ran = m3ke("batch", "collect", *at(suite))

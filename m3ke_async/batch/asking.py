@@ -193,13 +193,21 @@ class _Work:
                 self._session.display.say("nothing is under way")
             return
         hours = self._api.window_hours
-        within = f", which has {counted(hours, 'hour')}" if hours else ""
-        run = self._session.directory.path
-        title, questions = self._session.target.profile.title, sum(part.requests for part in parts)
-        self._session.display.say(
-            f"{counted(questions, 'question is', 'questions are')} with {title}{within}; "
-            f"to collect: m3ke batch collect {run}"
-        )
+        run, title = self._session.directory.path, self._session.target.profile.title
+        collect = f"m3ke batch collect {run}"
+        ends = sum(part.requests for part in parts if part.status.startswith("cancel"))
+        if ends:
+            self._session.display.say(
+                f"{counted(ends, 'question is', 'questions are')} in batches that are being cancelled; "
+                f"to collect what was answered before: {collect}; then m3ke batch submit {run} submits the rest"
+            )
+        questions = sum(part.requests for part in parts) - ends
+        if questions:
+            within = f", which has {counted(hours, 'hour')}" if hours else ""
+            self._session.display.say(
+                f"{counted(questions, 'question is', 'questions are')} with {title}{within}; "
+                f"to collect: {collect}"
+            )
 
     # -- collect ---------------------------------------------------------------------
 

@@ -43,11 +43,14 @@ class PartStatus:
             )
         if batch is None:
             reason = f" ({part.reason})" if part.reason else ""
-            # Submitting leaves out what had found no room.
-            go_on = "collect" if part.is_open else "submit again"
             if part.stage is Stage.SUBMITTED:
                 return f"{name}: the provider does not know it, {questions}; m3ke batch cancel forgets it"
-            return f"{name}: {part.stage}{reason}, {questions}; {go_on} to go on"
+            if part.is_open:
+                maybe = "perhaps not" if part.stage is Stage.CREATING else "not"
+                go_on = "m3ke batch collect submits it, m3ke batch cancel does not"
+            else:
+                maybe, go_on = "not", "m3ke batch submit submits it"
+            return f"{name}: {maybe} submitted yet ({part.stage}){reason}, {questions}; {go_on}"
         done = "" if batch.total is None else f", {batch.done or 0:,} of {batch.total:,} done"
         since = duration(max(0.0, time.time() - part.submitted_at))
         return f"{name}: {batch.status}{done}, {questions}, {since} after submission"

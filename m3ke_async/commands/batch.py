@@ -55,12 +55,20 @@ def _run_batch(steps: str, settings: RunSettings, *, quiet: bool, as_json: bool)
     from shlex import quote
 
     from m3ke_async.batch.asking import Steps, ask_in_batches
+    from m3ke_async.batch.state import Batches
     from m3ke_async.loop import run_loop
     from m3ke_async.progress import make_display
     from m3ke_async.run import run as run_evaluation
+    from m3ke_async.rundir import RunDir
 
     asking = partial(ask_in_batches, steps=Steps(steps))
     display = make_display(quiet=quiet)
+    if steps in {"cancel", "collect"}:
+        run_path = Path(settings.results) / f"{settings.name}{settings.shard.suffix}"
+        if not Batches.read(RunDir(run_path)).open:
+            display.say(f"nothing to {steps}: no batch of {run_path} is under way")
+            if steps == "cancel":
+                return ExitCode.COMPLETE
     result = run_loop(run_evaluation(settings, display=display, signals=True, asking=asking))
     if steps == "collect":
         run = quote(str(result.path))
@@ -94,7 +102,10 @@ def submit(run: str, config: Path | None, *, quiet: bool, as_json: bool, **optio
 @QUIET
 @JSON
 def collect(run: str, then: str | None, data: str | None, results: str, *, quiet: bool, as_json: bool) -> int:
-    """Take the replies of RUN's batches that have ended."""
+    """Take the replies of RUN's batches that have ended.
+
+    What a killed command had begun to submit is submitted.
+    """
     settings = _batch_settings(run, None, {"then": then, "data": data, "results": results})
     return _run_batch("collect", settings, quiet=quiet, as_json=as_json)
 
