@@ -159,15 +159,22 @@ def _key(settings: RunSettings, profile: Profile, environ: Mapping[str, str]) ->
     return None
 
 
-def batch_price(price: Price, profile: Profile) -> Price | None:
-    """What tokens cost in a batch; None where nobody knows what it saves."""
+def batch_saving(profile: Profile) -> str | None:
+    """What a batch saves, with its source, in words; None where nobody knows."""
     batch = profile.batch
     if batch is None or batch.discount is None:
         return None
-    share = 1.0 - batch.discount
     known = next(fact for fact in profile.facts if fact.about == "batch")
     said = ", ".join(filter(None, (str(batch.on or ""), known.certainty, known.source)))
-    basis = f"{price.basis}, {batch.discount:.0%} off in a batch ({said})"
+    return f"{batch.discount:.0%} off in a batch ({said})"
+
+
+def batch_price(price: Price, profile: Profile) -> Price | None:
+    """What tokens cost in a batch; None where nobody knows what it saves."""
+    batch, saving = profile.batch, batch_saving(profile)
+    if batch is None or batch.discount is None or saving is None:
+        return None
+    share, basis = 1.0 - batch.discount, f"{price.basis}, {saving}"
     return replace(price, prompt=price.prompt * share, completion=price.completion * share, basis=basis)
 
 

@@ -273,6 +273,9 @@ def test_the_plan_counts_files_and_the_discount_with_its_source(suite: Path) -> 
     assert "batch files        1" in ran.out
     assert "time               within 24 hours" in ran.out
     assert "50% off in a batch (2026-11-30, secondary, " in ran.out
+    ran = m3ke("plan", "openai/m", "--data", suite, "--batch")
+    assert "price              unknown, 50% off in a batch (2026-11-30, secondary, " in ran.out
+    assert "off in a batch" not in m3ke("plan", "openai/m", "--data", suite).out
     full = m3ke("plan", "openai/m", "--data", suite, "--price", "2,8", "--json").json
     half = m3ke("plan", "openai/m", "--data", suite, "--price", "2,8", "--batch", "--json").json
     assert half["cost"] == pytest.approx([cost / 2 for cost in full["cost"]])

@@ -199,7 +199,8 @@ class _Work:
         if ends:
             self._session.display.say(
                 f"{counted(ends, 'question is', 'questions are')} in batches that are being cancelled; "
-                f"to collect what was answered before: {collect}; then m3ke batch submit {run} submits the rest"
+                f"to collect what was answered before: {collect}; to submit the rest then: "
+                f"m3ke batch submit {run}"
             )
         questions = sum(part.requests for part in parts) - ends
         if questions:

@@ -38,7 +38,7 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
     from m3ke_async.progress import make_display
     from m3ke_async.replies import open_store
     from m3ke_async.run import run_directory
-    from m3ke_async.target import batch_price, price_of
+    from m3ke_async.target import batch_price, batch_saving, price_of
 
     settings = given_settings(model, config, options)
     evaluation, target = prepare(settings, make_display(quiet=quiet), sends=False)
@@ -69,7 +69,9 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
         return
     from m3ke_async.report.plan import plan_lines
 
-    print_lines(plan_lines(planned, settings, price, seconds, batch))
+    print_lines(
+        plan_lines(planned, settings, price, seconds, batch=batch, saving=batch_saving(target.profile))
+    )
 
 
 @click.command(context_settings=CONTEXT)

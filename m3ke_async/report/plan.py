@@ -22,7 +22,9 @@ def plan_lines(
     settings: RunSettings,
     price: Price | None,
     seconds: float | None,
+    *,
     batch: BatchApi | None = None,
+    saving: str | None = None,
 ) -> Iterator[str]:
     """The plan, one fact a line, and one full prompt a template.
 
@@ -32,6 +34,7 @@ def plan_lines(
         price: of tokens, that of a batch where it is known and wanted.
         seconds: of the run at least, under the limits.
         batch: how batches are taken, for a run by batches.
+        saving: by a batch, with its source; None where it is not known.
     """
     yield f"questions          {plan.questions:,} of the {settings.split} split, {settings.shots}-shot"
     yield f"requests           {plan.requests:,}"
@@ -40,7 +43,8 @@ def plan_lines(
     yield f"prompt tokens      {_span(plan.prompt_tokens)}, estimated from the characters"
     yield f"completion tokens  {_span(plan.completion_tokens)} (--max-tokens {settings.max_tokens})"
     if price is None:
-        yield "price              unknown; give --price IN,OUT in money per million tokens"
+        off = f", {saving}" if batch is not None and saving is not None else ""
+        yield f"price              unknown{off}; give --price IN,OUT in money per million tokens"
     else:
         yield f"price              {price.shown(*plan.cost(price))}, retries not counted"
     if batch is not None:
