@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 #: Seconds between two looks at the tally, on a terminal and elsewhere.
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.25, 1.0
 
-#: A plain line appears when this share more is done, or after so many seconds.
-_PLAIN_SHARE, _PLAIN_QUIET = 0.05, 30.0
+#: A plain line appears when this share more is done and a moment has passed, or after so many seconds.
+_PLAIN_SHARE, _PLAIN_MOMENT, _PLAIN_QUIET = 0.05, 2.0, 30.0
 
 
 def describe(tally: Tally, seconds: float, recent: Counter[Outcome], next_try: float | None) -> str:
@@ -67,6 +67,18 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def is_line_due(more: int, total: int, seconds: float) -> bool:
+    """Whether a plain line should appear.
+
+    Args:
+        more: questions that are done since the last line.
+        total: all of them.
+        seconds: since the last line.
+    """
+    step = max(1, int(total * _PLAIN_SHARE))
+    return (more >= step and seconds >= _PLAIN_MOMENT) or seconds >= _PLAIN_QUIET
 
 
 class Silent:
@@ -113,8 +125,7 @@ class Plain:
             while True:
                 await asyncio.sleep(_PLAIN_SECONDS)
                 now = loop.time()
-                step = max(1, int(tally.total * _PLAIN_SHARE))
-                if (tally.done - shown >= step and now - spoke >= 2.0) or now - spoke >= _PLAIN_QUIET:
+                if is_line_due(tally.done - shown, tally.total, now - spoke):
                     shown, spoke = tally.done, now
                     self.say(describe(tally, now - started, recent(), next_try()))
 

@@ -54,6 +54,12 @@ class TomlTable:
             if name not in self._asked:
                 raise self.wrong(name, f"is no field here; {did_you_mean(name, self._asked)}")
 
+    def refuse(self, names: Iterable[str], why: str) -> None:
+        """Say of fields that stand elsewhere why they cannot stand here."""
+        for name in names:
+            if name in self._data:
+                raise self.wrong(name, why)
+
     def _get(self, name: str, kind: type | tuple[type, ...], what: str, default: Any) -> Any:
         self._asked.append(name)
         value = self._data.get(name, default)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
+from m3ke_async.progress import is_line_due
 from m3ke_async.reopen import read_scores
 from m3ke_async.report.grid import points, print_grid, ranged
 from m3ke_async.rundir import RunDir
@@ -23,14 +24,23 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from m3ke_async.listing import Standing
     from m3ke_async.sweep.course import CellCourse
 
 _HEADINGS = ("cell", "n", "acc.%", "95% CI", "questions", "state")
 
 _ENDED = (CellState.COMPLETE, CellState.INCOMPLETE)
 
-#: Seconds after which a line appears although no cell has ended.
-_QUIET = 30.0
+
+def _ended(courses: Sequence[CellCourse]) -> int:
+    return sum(course.state in _ENDED for course in courses)
+
+
+def _running(courses: Sequence[CellCourse], results: Path) -> Iterator[tuple[CellCourse, Standing]]:
+    """The cells that run, with how far they are."""
+    for course in courses:
+        if course.state is CellState.RUNNING and (found := course.standing(results)) is not None:
+            yield course, found
 
 
 def sweep_line(courses: Sequence[CellCourse], results: Path) -> str:
@@ -40,15 +50,23 @@ def sweep_line(courses: Sequence[CellCourse], results: Path) -> str:
     parts += [
         f"{counts[state]:,} {state}" for state in (CellState.RUNNING, CellState.INCOMPLETE) if counts[state]
     ]
-    for course in courses:
-        if course.state is CellState.RUNNING and (found := course.standing(results)) is not None:
-            parts.append(f"{course.label}: {found.done:,} of {found.total:,}")
+    parts += [
+        f"{course.label}: {found.done:,} of {found.total:,}" for course, found in _running(courses, results)
+    ]
     return " · ".join(parts)
 
 
 @contextmanager
-def shown(results: Path, *, quiet: bool) -> Iterator[Callable[[Sequence[CellCourse]], None]]:
-    """Say on standard error how far a sweep is: a table of running cells on a terminal, lines elsewhere."""
+def shown(
+    results: Path, *, quiet: bool, now: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[Sequence[CellCourse]], None]]:
+    """Say on standard error how far a sweep is: a table of running cells on a terminal, lines elsewhere.
+
+    Args:
+        results: the folder of runs.
+        quiet: say nothing.
+        now: time in seconds.
+    """
     if quiet:
         yield lambda courses: None
         return
@@ -59,13 +77,15 @@ def shown(results: Path, *, quiet: bool) -> Iterator[Callable[[Sequence[CellCour
         with Live(console=Console(stderr=True), auto_refresh=False) as live:
             yield lambda courses: live.update(_picture(courses, results), refresh=True)
         return
-    ended, spoke = -1, time.monotonic()
+    ended, done, spoke = -1, 0, now()
 
     def show(courses: Sequence[CellCourse]) -> None:
-        nonlocal ended, spoke
-        now = sum(course.state in _ENDED for course in courses)
-        if now != ended or time.monotonic() >= spoke + _QUIET:
-            ended, spoke = now, time.monotonic()
+        nonlocal ended, done, spoke
+        running = [found for _, found in _running(courses, results)]
+        now_ended, now_done = _ended(courses), sum(found.done for found in running)
+        total = sum(found.total for found in running)
+        if now_ended != ended or is_line_due(now_done - done, total, now() - spoke):
+            ended, done, spoke = now_ended, now_done, now()
             print(printable(sweep_line(courses, results)), file=sys.stderr, flush=True)  # noqa: T201
 
     yield show
@@ -77,12 +97,11 @@ def _picture(courses: Sequence[CellCourse], results: Path) -> Table:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, show_header=False)
-    for course in courses:
-        if course.state is CellState.RUNNING and (found := course.standing(results)) is not None:
-            done = f"{found.done:,} of {found.total:,}"
-            bar = ProgressBar(total=max(1, found.total), completed=found.done, width=24)
-            table.add_row(Text(printable(course.label)), bar, done)
-    ended = sum(course.state in _ENDED for course in courses)
+    for course, found in _running(courses, results):
+        done = f"{found.done:,} of {found.total:,}"
+        bar = ProgressBar(total=max(1, found.total), completed=found.done, width=24)
+        table.add_row(Text(printable(course.label)), bar, done)
+    ended = _ended(courses)
     table.add_row(Text("cells"), ProgressBar(len(courses), ended, width=24), f"{ended:,} of {len(courses):,}")
     return table
 

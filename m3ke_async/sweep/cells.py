@@ -73,6 +73,7 @@ def read_sweep(path: Path, results: Path) -> tuple[Cell, ...]:
     """
     table = read_toml(path)
     shared = table.table("settings")
+    shared.refuse(("gpus", "cpus"), "is no option of a run: write it above [settings], or under [[grid]]")
     common = _given(shared)
     for name, value in common.items():
         if isinstance(value, list) and name not in _LISTS:
@@ -130,6 +131,10 @@ def _without(settings: RunSettings, names: tuple[str, ...]) -> RunSettings:
 
 def _given(table: TomlTable) -> dict[str, Any]:
     """The options that stand in a table, by their names in Python."""
+    table.refuse(
+        (name.replace("_", "-") for name in _NOT_HERE),
+        "is not allowed in a sweep: it belongs to one command or folder; leave it out",
+    )
     found: dict[str, Any] = {}
     for name, value in table.values(("model", *(option.replace("_", "-") for option in _OPTIONS))).items():
         found[name.replace("-", "_")] = value
