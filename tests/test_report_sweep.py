@@ -20,7 +20,7 @@ def test_lines_come_while_cells_run_and_not_too_many(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = write_run(tmp_path, "one", [(ARTS, "A", "A")])
-    courses = [CellCourse("first", "one", CellState.RUNNING), CellCourse("second")]
+    courses = [CellCourse("first", run="one", state=CellState.RUNNING), CellCourse("second")]
     seconds = 0.0
     with shown(tmp_path, quiet=False, now=lambda: seconds) as show:
         for seconds, done in (

@@ -70,12 +70,17 @@ def run_sweep(file: Path, results: str, address: str | None, *, quiet: bool, as_
 @_SWEEP_RESULTS
 @click.option("--json", "as_json", is_flag=True, help="Print the cells as JSON.")
 def sweep_status(file: Path, results: str, *, as_json: bool) -> int:
-    """How far the cells of FILE are; reads only."""
+    """How far the cells of FILE are, and which it names no more; reads only."""
     from m3ke_async.places import user_path
     from m3ke_async.sweep.campaign import sweep_status as read_status
+    from m3ke_async.text import by_reason
 
     folder = user_path(results)
-    return _print_sweep(read_status(file, folder), folder, as_json=as_json)
+    courses, gone = read_status(file, folder)
+    code = _print_sweep(courses, folder, as_json=as_json)
+    for line in by_reason((course.label, f"in {file} no more; what it asked is kept") for course in gone):
+        fail(line)
+    return code
 
 
 def _print_sweep(courses: Sequence[CellCourse], results: Path, *, as_json: bool) -> int:

@@ -55,7 +55,7 @@ def run_sweep(
         for line in wrong:
             warn(line)
         raise DataError("cells cannot work as they are given, and nothing was begun; see above", file=file)
-    courses, path = [CellCourse(cell.label) for cell in cells], course_path(results, file.stem)
+    courses, path = [CellCourse(cell.label, cell.key) for cell in cells], course_path(results, file.stem)
     written = 0.0
 
     def look() -> None:
@@ -75,17 +75,24 @@ def run_sweep(
     return courses
 
 
-def sweep_status(file: Path, results: Path) -> list[CellCourse]:
+def sweep_status(file: Path, results: Path) -> tuple[list[CellCourse], list[CellCourse]]:
     """The cells of a sweep as its last command left them, or has them now.
 
+    Returns:
+        Those that the file names, which may have been added since, and those that it names no more.
+
     Raises:
-        DataError: it has not begun in this folder.
+        DataError: the sweep has not begun in this folder, or its file is not right.
     """
-    courses = read_course(course_path(results, file.stem))
-    for course in courses:
+    left = {course.key or course.label: course for course in read_course(course_path(results, file.stem))}
+    for course in left.values():
         if course.state is CellState.RUNNING:
             course.look(results)
-    return courses
+    named: list[CellCourse] = []
+    for cell in read_sweep(file, results.resolve()):
+        earlier = left.pop(cell.key, None) or left.pop(cell.label, None)
+        named.append(replace(earlier or CellCourse(cell.label), label=cell.label, key=cell.key))
+    return named, [*left.values()]
 
 
 def write_page(

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.address import parse_address
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.places import user_path
+from m3ke_async.request import dump_json
 from m3ke_async.settings import RunOptions, RunSettings
 from m3ke_async.settings_checks import make_settings
 from m3ke_async.toml_table import read_toml
@@ -59,6 +61,15 @@ class Cell:
     def family(self) -> RunSettings:
         """Equal for cells that may have requests in common, which two of them at once would both send."""
         return _without(self.settings, _HOW + _WHICH)
+
+    @property
+    def key(self) -> str:
+        """Equal for cells that ask the same, whatever they are called."""
+        plain = RunSettings(self.settings.model).to_json()
+        asked = _without(self.settings, (*_HOW, "results")).to_json()
+        # only what is given, so that options to come change no key
+        given = {name: value for name, value in asked.items() if name == "model" or value != plain[name]}
+        return blake2b(dump_json(given), digest_size=16).hexdigest()
 
 
 def read_sweep(path: Path, results: Path) -> tuple[Cell, ...]:

@@ -47,12 +47,14 @@ class CellCourse:
 
     Attributes:
         label: of the cell.
+        key: of the cell; '' where an older version wrote it.
         run: name of its folder; None until it has one.
         state: how it is.
         trouble: why it is incomplete, in one line.
     """
 
     label: str
+    key: str = ""
     run: str | None = None
     state: CellState = CellState.WAITING
     trouble: str | None = None
@@ -113,7 +115,8 @@ def read_course(path: Path) -> list[CellCourse]:
 def _read_cell(row: Any) -> CellCourse:
     cell = CellCourse(**{**row, "state": CellState(row["state"])})
     if not (
-        isinstance(cell.label, str) and all(isinstance(text, str | None) for text in (cell.run, cell.trouble))
+        all(isinstance(text, str) for text in (cell.label, cell.key))
+        and all(isinstance(text, str | None) for text in (cell.run, cell.trouble))
     ):
         raise TypeError("a field is of another kind")
     return cell
