@@ -15,9 +15,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`"did you mean x?"` for the known name most like `name`; all of them where none is like it."""
+    """`"did you mean x?"` for the known name most like `name`; `"known are x, y"` where none is like it."""
     names = [*known]
-    return f"did you mean {_most_like(name, names) or ' or '.join(names)}?"
+    found = _most_like(name, names)
+    return f"did you mean {found}?" if found else f"known are {', '.join(names) or 'none'}"
 
 
 def _most_like(name: str, known: Iterable[str]) -> str | None:

@@ -156,6 +156,7 @@ def test_the_example_of_the_manual_is_a_sweep_and_says_what_cells_occupy(tmp_pat
         ('[[grid]]\nmodel = "vllm/a"\nname = "x"', r"grid\[1\].name': is not allowed in a sweep"),
         ('[settings]\nretry-failed = true', "settings.retry-failed': is not allowed in a sweep"),
         ('[settings]\ngpus = 1', r"settings.gpus': is no option of a run: write it above"),
+        ('[settings]\ncolour = 1', "settings.colour': is no field here; known are model, base-url, "),
         ('[[grid]]\nmodel = "vllm/a"\nresults = "x"', r"grid\[1\].results': is not allowed in a sweep"),
         ('[[grid]]\nmodel = "vllm/a"\ngpus = -1', r"grid\[1\].gpus': must be 0 or above"),
         ("grid = 1", "'grid': must be a list of tables"),
