@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from m3ke_async.target import Target
     from m3ke_async.wire.transport import Response
 
-#: A refusal comes about as fast as the list of models: seconds at least, and times that.
-_ALONE, _ALONE_FACTOR = 0.05, 3.0
+#: A refusal comes about as fast as the list of models: within so many times that.
+_ALONE_FACTOR = 3.0
 
 #: Statuses of an address where nothing is; a web page comes with 200.
 _NOTHING_THERE = frozenset({200, 301, 302, 303, 307, 308, 404, 405})
@@ -97,7 +97,7 @@ async def preflight(endpoints: tuple[Endpoint, ...], target: Target, display: Di
     ending = ending_of(target.profile, target.model, min(filter(None, days), default=None))
     if len(known) < len(lists) or not all(target.model in names for names in known):
         return Look(None, ending)
-    return Look(max(_ALONE, _ALONE_FACTOR * (time.perf_counter() - started)), ending)
+    return Look(_ALONE_FACTOR * (time.perf_counter() - started), ending)
 
 
 async def _listed(endpoint: Endpoint, target: Target, display: Display) -> Mapping[str, date | None] | None:

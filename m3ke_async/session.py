@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 #: Stored replies that are passed before others may run.
 _PASS = 64
 
+#: Seconds that the first question goes alone at least where nobody said how many may go: a quick reply to it
+#: may name a limit.
+_ALONE = 0.05
+
 
 @dataclass(slots=True, eq=False)
 class Session:
@@ -167,13 +171,14 @@ async def ask(
         look = await preflight(endpoints, target, display)
         if look.ending is not None:
             display.warn(ending_line(target.profile, look.ending, today()))
+        least = _ALONE if settings.concurrency is None else 0.0
         engine_settings = EngineSettings(
             timeout=target.timeout(settings),
             max_tokens=settings.max_tokens,
             budget=settings.budget,
             price=price,
             replace=settings.fresh or settings.retry_filtered,
-            alone=look.alone,
+            alone=None if look.alone is None else max(look.alone, least),
             protocol=target.protocol,
             adapt=session.refusal,
             secrets=target.secrets,

@@ -289,7 +289,7 @@ async def test_many_at_once_are_refused_without_a_failure_that_stays(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The list of models came at once, so that others go along with the first question.
-    monkeypatch.setattr("m3ke_async.preflight._ALONE", 0.0)
+    monkeypatch.setattr("m3ke_async.session._ALONE", 0.0)
     monkeypatch.setattr("m3ke_async.preflight._ALONE_FACTOR", 0.0)
     server.default = unless(server, "temperature", NO_TEMPERATURE.after(0.02))
     result = await ask(write_suite(tmp_path / "suite", tasks=3), server.url, tmp_path / "r")

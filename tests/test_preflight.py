@@ -11,7 +11,7 @@ from m3ke_async.errors import ExitCode
 from m3ke_async.preflight import listed_models
 from tests.asking import Notes, ask
 from tests.questions import write_suite
-from tests.server import error
+from tests.server import error, right_reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,3 +149,14 @@ async def test_a_list_at_an_address_without_a_chat_route_deceives_nobody(
     server.models = ("m",)
     result = await ask(suite, server.url.removesuffix("/v1"), tmp_path / "r")
     assert result.exit_code is ExitCode.COMPLETE
+
+
+@pytest.mark.parametrize(("concurrency", "alone"), [(4, False), ("auto", True)])
+async def test_a_quick_list_lets_the_others_go_where_their_number_was_given(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, concurrency: int | str, alone: bool
+) -> None:
+    monkeypatch.setattr("m3ke_async.session._ALONE", 30.0)
+    server.default = lambda mark: right_reply(mark).after(0.5)
+    await ask(write_suite(tmp_path / "suite"), server.url, tmp_path / "r", concurrency=concurrency)
+    first, second, *_ = (seen.at for seen in server.seen)
+    assert (second - first >= 0.5) == alone
