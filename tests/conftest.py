@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 # Provider files of whoever runs the tests are none of their business.
 os.environ["M3KE_CONFIG"] = os.devnull
+
+# In the background of a script Ctrl-C is ignored, and would be by every command that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # An example that is slow on a busy machine is no defect; pytest's own limit is for what hangs.
 settings.register_profile("here", deadline=None)
