@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +24,7 @@ from tests.questions import marks, write_suite
 from tests.server import right
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from functools import partial
     from pathlib import Path
 
@@ -303,6 +304,22 @@ class Killed(BaseException):
     """Stands for a kill: nothing catches it."""
 
 
+@contextmanager
+def killed_before(stage: Stage) -> Iterator[None]:
+    """A command that is killed before it has noted that a part has come to this stage."""
+    put = Batches.put
+
+    def die(self: Batches, part: Any, **changes: Any) -> Any:
+        if changes.get("stage") is stage:
+            raise Killed
+        return put(self, part, **changes)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Batches, "put", die)
+        with pytest.raises(Killed):
+            yield
+
+
 @pytest.mark.parametrize("left", ["nothing", "half"])
 async def test_while_nobody_knows_what_is_in_a_batch_nothing_more_is_asked(
     bench: Bench, server: BatchServer, left: str
@@ -366,19 +383,10 @@ async def test_killed_before_or_after_any_step_it_goes_on_without_a_second_bill(
 
 @pytest.mark.parametrize("dead", [(), ("batch-that-found-no-room",)])
 async def test_a_batch_that_a_killed_command_made_is_found_and_collected_at_once(
-    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch, dead: tuple[str, ...]
+    bench: Bench, server: BatchServer, dead: tuple[str, ...]
 ) -> None:
-    put = Batches.put
-
-    def die_after_create(self: Batches, part: Any, **changes: Any) -> Any:
-        if changes.get("stage") is Stage.SUBMITTED:
-            raise Killed
-        return put(self, part, **changes)
-
-    monkeypatch.setattr(Batches, "put", die_after_create)
-    with pytest.raises(Killed):
+    with killed_before(Stage.SUBMITTED):
         await bench.run(Steps.SUBMIT)
-    monkeypatch.setattr(Batches, "put", put)
     (part,) = bench.batches.open
     bench.batches.put(part, dead=dead, submitted_at=part.submitted_at - 300)
     server.stages = ["completed"]
@@ -389,20 +397,9 @@ async def test_a_batch_that_a_killed_command_made_is_found_and_collected_at_once
     assert "submitted 6 questions" not in bench.said
 
 
-async def test_a_lost_upload_is_found_by_its_name_on_any_page(
-    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put = Batches.put
-
-    def die_after_upload(self: Batches, part: Any, **changes: Any) -> Any:
-        if changes.get("stage") is Stage.UPLOADED:
-            raise Killed
-        return put(self, part, **changes)
-
-    monkeypatch.setattr(Batches, "put", die_after_upload)
-    with pytest.raises(Killed):
+async def test_a_lost_upload_is_found_by_its_name_on_any_page(bench: Bench, server: BatchServer) -> None:
+    with killed_before(Stage.UPLOADED):
         await bench.run()
-    monkeypatch.setattr(Batches, "put", put)
     for number in range(5):
         server.files[f"other-{number}"] = (f"other-{number}.jsonl", b"")
     server.page = 2
@@ -851,9 +848,7 @@ async def test_together_has_statuses_in_capitals_a_job_and_a_route_of_its_own(
     assert server.forms == [{"purpose": "batch-api", "file_name": next(iter(server.files.values()))[0]}]
 
 
-async def test_siliconflow_frames_what_it_says_of_files(
-    bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_siliconflow_frames_what_it_says_of_files(bench: Bench, server: BatchServer) -> None:
     def framed(said: Any) -> dict[str, Any]:
         return {"code": 20000, "message": "Ok", "status": True, "data": said}
 
@@ -862,17 +857,8 @@ async def test_siliconflow_frames_what_it_says_of_files(
     server.list_shape = lambda entries, more: (
         framed({"data": entries, "object": "file"}) if "filename" in entries[0] else listed(entries, more)
     )
-    put = Batches.put
-
-    def die_after_upload(self: Batches, part: Any, **changes: Any) -> Any:
-        if changes.get("stage") is Stage.UPLOADED:
-            raise Killed
-        return put(self, part, **changes)
-
-    monkeypatch.setattr(Batches, "put", die_after_upload)
-    with pytest.raises(Killed):
+    with killed_before(Stage.UPLOADED):
         await bench.run(provider="siliconflow")
-    monkeypatch.setattr(Batches, "put", put)
     assert letters(await bench.run(provider="siliconflow")) == RIGHT
     assert server.calls["upload"] == 1
 
