@@ -98,7 +98,7 @@ class Agreement:
 
     @property
     def share(self) -> float | None:
-        """Of the same letters."""
+        """Of the questions where both chose a letter, those with the same one."""
         return self.same / self.n if self.n else None
 
     @property

@@ -131,9 +131,8 @@ class AdaptiveConcurrency:
             self._held = 0
         elif slow_start:
             self._slow_start = False
-            self._held = (
-                self._patience
-            )  # a cut comes next, after a round in which the queue has stopped growing
+            # A cut comes next, after a round in which the queue has stopped growing.
+            self._held = self._patience
         else:
             self._held += 1
             cut |= queue > _QUEUE or self._held > self._patience

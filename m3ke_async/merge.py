@@ -79,7 +79,6 @@ def merge(
         scores = write_results(evaluation, in_store(store), directory)
         ledger, merged = _ledger(earlier, parts, directory)
         total = scores.total
-        failed = total.outcomes[Outcome.FAILED]
         directory.write(
             {
                 **parts[0].record,
@@ -92,9 +91,9 @@ def merge(
                 "versions": {"m3ke-async": __version__, "python": sys.version.split()[0]},
                 "counts": {
                     "total": evaluation.total,
-                    "stored": total.asked - total.missing - failed,
+                    "stored": total.asked - total.owed,
                     "answered": 0,
-                    "failed": failed,
+                    "failed": total.outcomes[Outcome.FAILED],
                     "dropped_shots": sum(part.record["counts"].get("dropped_shots", 0) for part in parts),
                 },
                 "ledger": ledger.to_json(),

@@ -10,9 +10,9 @@ import asyncio
 import os
 import sys
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TextIO, TypeAlias, cast
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
-from m3ke_async.streams import Forgiving
+from m3ke_async.streams import forgiving
 from m3ke_async.text import counted, printable
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ Display: TypeAlias = Silent | Plain | Live
 
 def make_display(*, quiet: bool, stream: TextIO | None = None) -> Display:
     """The display that fits the stream, standard error by default."""
-    stream = cast("TextIO", Forgiving(sys.stderr if stream is None else stream))
+    stream = forgiving(sys.stderr if stream is None else stream)
     if quiet:
         return Silent()
     if stream.isatty() and os.environ.get("TERM") != "dumb":

@@ -10,10 +10,11 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-MARK = "[key]"
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+#: What stands where a key was.
+MARK = "[key]"
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

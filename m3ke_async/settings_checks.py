@@ -190,8 +190,10 @@ def _price(option: str, value: object) -> Price:
     if isinstance(value, Price):
         return value
     parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple):
+        raise _bad(option, wanted, value)
     try:
-        prompt, completion = (float(part) for part in parts)  # type: ignore[attr-defined]
+        prompt, completion = map(float, parts)
     except (TypeError, ValueError):
         raise _bad(option, wanted, value) from None
     if not (0 <= prompt < math.inf and 0 <= completion < math.inf):

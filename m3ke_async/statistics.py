@@ -64,9 +64,14 @@ class Counts:
         return self.outcomes[Outcome.ANSWERED]
 
     @property
+    def owed(self) -> int:
+        """Asked questions without a reply: without a line, or failed."""
+        return self.missing + self.outcomes[Outcome.FAILED]
+
+    @property
     def incomplete(self) -> bool:
-        """Whether questions are owed: without a line, or failed."""
-        return self.missing + self.outcomes[Outcome.FAILED] > 0
+        """Whether questions are owed."""
+        return self.owed > 0
 
     @property
     def accuracy(self) -> float | None:

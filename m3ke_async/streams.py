@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -34,8 +34,13 @@ def drop(stream: TextIO) -> None:
             os.close(nowhere)
 
 
-class Forgiving:
-    """A stream for what may be missed: where it takes nothing more, nothing happens."""
+def forgiving(stream: TextIO) -> TextIO:
+    """The same stream for what may be missed: where it takes nothing more, nothing happens."""
+    return cast("TextIO", _Forgiving(stream))
+
+
+class _Forgiving:
+    """Writes and flushes as far as that goes; everything else is the stream's own."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

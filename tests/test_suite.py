@@ -124,17 +124,13 @@ def test_the_form_of_the_file_changes_neither_rows_nor_fingerprint(tmp_path: Pat
 
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
-
-
 IDS = st.integers(-(2**63), 2**64 - 1) | st.text("0aé题", min_size=1)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     texts=st.lists(st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT, ANY_TEXT, ANY_TEXT), max_size=4),
-    ids=st.lists(
-        st.integers(-(2**63), 2**64 - 1) | st.text("0aé题", min_size=1), unique_by=str, min_size=4, max_size=4
-    ),
+    ids=st.lists(IDS, unique_by=str, min_size=4, max_size=4),
     answer=st.sampled_from([None, "A", "D"]),
     crlf=st.booleans(),
 )

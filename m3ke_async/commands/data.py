@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from m3ke_async.commands.options import CONTEXT
+from m3ke_async.commands.options import AS_JSON, CONTEXT
 from m3ke_async.commands.printing import print_json, print_lines
 
 
@@ -38,7 +38,7 @@ def fetch(source: Path | None, mirror: str | None, target: Path | None) -> None:
 @data.command("check", context_settings=CONTEXT)
 @click.argument("path")
 @click.option("--suite", default="auto", show_default=True, metavar="NAME", help="Whose files lie there.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@AS_JSON
 def check_data(path: str, suite: str, *, as_json: bool) -> None:
     """Compare the suite at PATH with the manifest and print what is odd."""
     from m3ke_async.datacheck import check, format_report

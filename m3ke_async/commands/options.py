@@ -33,6 +33,14 @@ class _Text(click.ParamType[str]):
 
 TEXT = _Text()
 
+RESULTS = click.option(
+    "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
+)
+DATA = click.option("--data", metavar="PATH", help="Where the suite lies now.")
+QUIET = click.option("--quiet", is_flag=True, help="Print errors and the result only.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+#: Of commands that print something else than the result of a run.
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 
 _RUN_OPTIONS = (
     click.option(
@@ -122,8 +130,8 @@ _RUN_OPTIONS = (
     click.option("--max-requests", type=int, metavar="N", help="Stop after so many requests."),
     click.option("--max-tokens-total", type=int, metavar="N", help="Stop after so many tokens."),
     click.option("--max-time", type=float, metavar="SECONDS", help="Stop after so long."),
-    click.option("--quiet", is_flag=True, help="Print errors and the result only."),
-    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    QUIET,
+    JSON,
 )
 
 
@@ -163,17 +171,3 @@ def prepare(settings: RunSettings, display: Display, *, sends: bool) -> tuple[Ev
     suite = find_suite(settings.data, settings.suite)
     target = find_target(settings, display, sends=sends)
     return find_evaluation(settings, suite, target), target
-
-
-RESULTS = click.option(
-    "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
-)
-
-
-DATA = click.option("--data", metavar="PATH", help="Where the suite lies now.")
-
-
-QUIET = click.option("--quiet", is_flag=True, help="Print errors and the result only.")
-
-
-JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 from m3ke_async.errors import ExitCode
-from m3ke_async.streams import Forgiving
+from m3ke_async.streams import forgiving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ def fail(message: str) -> None:
     """One line for people on standard error."""
     from m3ke_async.text import printable
 
-    say(f"m3ke: {printable(' '.join(message.split()))}", cast("TextIO", Forgiving(sys.stderr)))
+    say(f"m3ke: {printable(' '.join(message.split()))}", forgiving(sys.stderr))
 
 
 def show_note(note: str) -> None:
@@ -62,7 +62,6 @@ def show(result: RunResult, settings: RunSettings, *, as_json: bool, next_step: 
         as_json: whether for programs.
         next_step: what asks the rest, where the same command does not.
     """
-    from m3ke_async.request import Outcome
     from m3ke_async.text import counted
 
     if as_json or result.stopped is None or result.scores.usage.replies:
@@ -70,9 +69,7 @@ def show(result: RunResult, settings: RunSettings, *, as_json: bool, next_step: 
     if result.stopped is not None:
         raise result.stopped
     if result.exit_code is ExitCode.INCOMPLETE:
-        total = result.scores.total
-        left = total.outcomes[Outcome.FAILED] + total.missing
-        owed = counted(left, "question has", "questions have")
+        owed = counted(result.scores.total.owed, "question has", "questions have")
         command = "the command without --retry-failed" if settings.retry_failed else "the same command"
         fail(f"incomplete: {owed} no reply; {next_step or f'{command} goes on'}")
     return int(result.exit_code)
@@ -102,13 +99,14 @@ def print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> No
     from rich.console import Console
 
     from m3ke_async.published import table_beside
+    from m3ke_async.reopen import read_record
     from m3ke_async.report.failed import failed_lines
     from m3ke_async.report.ledger import ledger_lines
     from m3ke_async.report.terminal import render
     from m3ke_async.rundir import RunDir
 
     directory = RunDir(result.path)
-    record = directory.read() or {}
+    record = read_record(directory)
     render(
         result.scores,
         [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from m3ke_async.commands.options import CONTEXT, TEXT
+from m3ke_async.commands.options import AS_JSON, CONTEXT, DATA, JSON, RESULTS, TEXT
 from m3ke_async.commands.printing import fail, print_json, print_lines, print_result
 from m3ke_async.errors import ExitCode
 
@@ -16,12 +16,10 @@ from m3ke_async.errors import ExitCode
 @click.option("--policy", metavar="NAME", help="How letters are found: careful, strict, first or last.")
 @click.option("--diff", is_flag=True, help="Print what would change, and write nothing.")
 @click.option("--key", metavar="FILE", help="Answer key: a folder in M3KE's layout, JSONL or CSV.")
-@click.option("--data", metavar="PATH", help="Where the suite lies now.")
-@click.option(
-    "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
-)
+@DATA
+@RESULTS
 @click.option("--all-tasks", is_flag=True, help="Print a row for every task.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@JSON
 def score(
     run_path: str,
     policy: str | None,
@@ -54,11 +52,9 @@ def score(
 @click.argument("run_path", metavar="RUN")
 @click.argument("task", type=TEXT)
 @click.argument("question_id", type=TEXT, metavar="ID")
-@click.option("--data", metavar="PATH", help="Where the suite lies now.")
-@click.option(
-    "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@DATA
+@RESULTS
+@AS_JSON
 def explain(
     run_path: str, task: str, question_id: str, data: str | None, results: str, *, as_json: bool
 ) -> None:
@@ -79,7 +75,7 @@ def explain(
 
 @click.command(context_settings=CONTEXT)
 @click.argument("run_paths", metavar="RUN...", nargs=-1, required=True)
-@click.option("--data", metavar="PATH", help="Where the suite lies now.")
+@DATA
 @click.option(
     "--results",
     default="results",
@@ -87,7 +83,7 @@ def explain(
     metavar="DIR",
     help="Where the whole run goes, and RUNs' names are looked up.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@JSON
 def merge(run_paths: tuple[str, ...], data: str | None, results: str, *, as_json: bool) -> int:
     """Put RUNs, the shards of one run, together into the whole run.
 
@@ -95,15 +91,13 @@ def merge(run_paths: tuple[str, ...], data: str | None, results: str, *, as_json
     """
     from m3ke_async.merge import merge as merge_runs
     from m3ke_async.places import user_path
-    from m3ke_async.request import Outcome
     from m3ke_async.rundir import find_run
 
     runs = [find_run(run, results) for run in run_paths]
     result = merge_runs(runs, user_path(results), data=data, warn=fail)
     print_result(result, as_json=as_json)
     if result.exit_code is ExitCode.INCOMPLETE:
-        total = result.scores.total
-        left = total.outcomes[Outcome.FAILED] + total.missing
+        left = result.scores.total.owed
         fail(f"incomplete: {left:,} without a reply; m3ke run without --shard asks them")
     return int(result.exit_code)
 
@@ -163,10 +157,8 @@ def compare(
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="File.  [default: in the run's folder]"
 )
-@click.option("--data", metavar="PATH", help="Where the suite lies now.")
-@click.option(
-    "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
-)
+@DATA
+@RESULTS
 @click.option("--json", "as_json", is_flag=True, help="Print the path, and the table, as JSON.")
 def report(
     run_path: str,
@@ -201,7 +193,7 @@ def report(
 @click.option(
     "--results", default="results", show_default=True, metavar="DIR", help="The folder of the runs."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@AS_JSON
 def runs(results: str, *, as_json: bool) -> None:
     """List the runs in the results folder, the latest first."""
     from m3ke_async.listing import list_runs
@@ -216,15 +208,13 @@ def runs(results: str, *, as_json: bool) -> None:
     from m3ke_async.report.runs import render
 
     if not found:
-        print_lines([f"no runs in {results}"])
+        print_lines([f"no runs in {results}: m3ke run makes one, --results names another folder"])
     render(found, Console())
 
 
 @click.command(context_settings=CONTEXT)
 @click.argument("run_path", metavar="RUN")
-@click.option(
-    "--results", default="results", show_default=True, metavar="DIR", help="Where RUN's name is looked up."
-)
+@RESULTS
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
 def watch(run_path: str, results: str, *, as_json: bool) -> int:
     """Follow RUN while another process is at work on it; reads only."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from m3ke_async.commands.options import CONTEXT
+from m3ke_async.commands.options import AS_JSON, CONTEXT
 from m3ke_async.commands.printing import fail, print_json, print_lines
 from m3ke_async.errors import DataError, ExitCode
 
 
 @click.command(context_settings=CONTEXT)
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@AS_JSON
 def providers(name: str | None, *, as_json: bool) -> int:
     """What is known of the providers, or of one."""
     from m3ke_async.providers import load_profile, profile_names

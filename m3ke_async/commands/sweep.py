@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from m3ke_async.commands.options import CONTEXT
+from m3ke_async.commands.options import CONTEXT, QUIET
 from m3ke_async.commands.printing import fail, print_json, print_lines
 from m3ke_async.errors import ExitCode
 
@@ -42,7 +42,7 @@ _SWEEP_RESULTS = click.option(
 @_SWEEP_FILE
 @_SWEEP_RESULTS
 @click.option("--address", metavar="ADDRESS", help="Of a Ray cluster, or `auto`.  [default: this machine]")
-@click.option("--quiet", is_flag=True, help="Print errors and the result only.")
+@QUIET
 @click.option("--json", "as_json", is_flag=True, help="Print the cells as JSON.")
 def run_sweep(file: Path, results: str, address: str | None, *, quiet: bool, as_json: bool) -> int:
     """Run the cells of FILE, or go on with them, and compare them."""

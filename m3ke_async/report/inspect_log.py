@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from m3ke_async.files import whole_file
-from m3ke_async.request import FILTERED, Outcome, dump_json
+from m3ke_async.request import FILTERED, dump_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -89,7 +89,7 @@ def _header(result: RunResult, record: Mapping[str, Any]) -> dict[str, Any]:
         "plan": {"name": "m3ke-async", "config": _generation(settings)},
         "results": {
             "total_samples": total.asked,
-            "completed_samples": total.asked - total.missing - total.outcomes[Outcome.FAILED],
+            "completed_samples": total.asked - total.owed,
             "scores": [_score(result)] if total.accuracy is not None else [],
         },
         "stats": {

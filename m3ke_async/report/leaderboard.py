@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 #: The same content is the same file: zip cannot go further back.
 _TIME = (1980, 1, 1, 0, 0, 0)
+#: Of run.json, what shaped the numbers.
 _SETTINGS = ("settings", "identity", "versions", "rules", "state")
 _README = """\
 {model} on M3KE, {split} split, {shots}-shot: {asked}, {answered:,} with one chosen letter.
@@ -54,11 +55,7 @@ def write_leaderboard(
         record: the content of run.json.
         predictions: the run's folder of predictions, which only the test split has.
     """
-    settings = {
-        name: record[name]
-        for name in ("settings", "identity", "versions", "rules", "state")
-        if name in record
-    }
+    settings = {name: record[name] for name in _SETTINGS if name in record}
     texts = {
         "README.txt": _README.format(
             model=evaluation.model,

@@ -33,7 +33,8 @@ _LFS_POINTER = b"version https://git-lfs"
 _LFS_SIZE = 1024
 _HUB_TIMEOUT = 15
 
-#: Mistral's repositories hold everything twice, once as `consolidated`.
+#: Weight files, those before others that an engine prefers. Mistral's repositories hold everything twice,
+#: once as `consolidated`.
 _WEIGHTS = (
     r"(?!consolidated)[^/]*\.safetensors",
     r"(?:pytorch_)?model[^/]*\.bin",
@@ -301,11 +302,7 @@ def read_facts(
 
 def _weights(files: Mapping[str, int]) -> dict[str, int]:
     """The weight files that an engine reads: safetensors where there are any."""
-    for pattern in (
-        r"(?!consolidated)[^/]*\.safetensors",
-        r"(?:pytorch_)?model[^/]*\.bin",
-        r"[^/]*\.safetensors",
-    ):
+    for pattern in _WEIGHTS:
         if found := {name: size for name, size in files.items() if re.fullmatch(pattern, name)}:
             return found
     return {}

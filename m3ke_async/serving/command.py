@@ -50,7 +50,8 @@ def demand_for(suite: Suite | None, options: Mapping[str, Any]) -> Demand:
         for each in settings
         if any(task.sizes.get(each.split) for task in suite.tasks)
     ]
-    return Demand(max(d.chars for d in demands), max(d.size for d in demands), settings[0].max_tokens)
+    chars, size = max(one.chars for one in demands), max(one.size for one in demands)
+    return Demand(chars, size, settings[0].max_tokens)
 
 
 async def serve(

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from m3ke_async.errors import M3keError
 from m3ke_async.progress import Silent
-from m3ke_async.request import Outcome
 from m3ke_async.run import evaluations, find_suite, run, run_directory
 from m3ke_async.rundir import RunDir
 from m3ke_async.session import ask
@@ -144,11 +143,12 @@ def _left(result: RunResult) -> str | None:
     """Why questions are left; None where none are."""
     if result.stopped is not None:
         return str(result.stopped)
-    total = result.scores.total
-    if not total.incomplete:
-        return None
-    left = total.outcomes[Outcome.FAILED] + total.missing
-    return f"{counted(left, 'question has', 'questions have')} no reply; the same command goes on"
+    owed = result.scores.total.owed
+    return (
+        f"{counted(owed, 'question has', 'questions have')} no reply; the same command goes on"
+        if owed
+        else None
+    )
 
 
 @contextmanager
