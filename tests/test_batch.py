@@ -33,8 +33,8 @@ KEY = "sk-test-0123456789abcdef"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("m3ke_async.batch.asking._SOON", 0.01)
-    monkeypatch.setattr("m3ke_async.batch.asking._SELDOM", 0.01)
+    monkeypatch.setattr("m3ke_async.batch.waiting._SOON", 0.01)
+    monkeypatch.setattr("m3ke_async.batch.waiting._SELDOM", 0.01)
     monkeypatch.setattr("m3ke_async.batch.client._SETTLE", 0.01)
     monkeypatch.setattr("m3ke_async.retry.BACKOFF_START", 0.002)
 
@@ -124,7 +124,7 @@ async def test_files_are_cut_by_the_providers_limits(
 ) -> None:
     from dataclasses import replace
 
-    from m3ke_async.batch import asking, client
+    from m3ke_async.batch import client, submitting
 
     real, server.stages = client.batch_api, ["completed"]
     await bench.run(Steps.SUBMIT)
@@ -133,7 +133,7 @@ async def test_files_are_cut_by_the_providers_limits(
     assert len(server.batches) == 1
     for limits, cuts in (({"max_requests": 4}, [4, 2]), ({"max_bytes": 2 * size + 20}, [2, 2, 2])):
         small = lambda target, limits=limits: replace(real(target), **limits)  # noqa: E731
-        monkeypatch.setattr(asking, "batch_api", small)
+        monkeypatch.setattr(submitting, "batch_api", small)
         before = len(server.batches)
         result = await bench.run(fresh=True)
         assert [part.requests for part in bench.batches.parts.values()][-len(cuts) :] == cuts
@@ -720,10 +720,10 @@ async def test_a_batch_that_is_gone_does_not_lead_to_the_neighbouring_address(
 ) -> None:
     from dataclasses import replace
 
-    from m3ke_async.batch import asking, client
+    from m3ke_async.batch import client, submitting
 
     real = client.batch_api
-    monkeypatch.setattr(asking, "batch_api", lambda target: replace(real(target), max_requests=3))
+    monkeypatch.setattr(submitting, "batch_api", lambda target: replace(real(target), max_requests=3))
     await bench.run(Steps.SUBMIT)
     _, second = bench.batches.open
     server.faults["retrieve"] = [Fault(404)]

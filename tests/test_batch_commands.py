@@ -36,7 +36,7 @@ KEY = "sk-test-0123456789abcdef"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr("m3ke_async.batch.asking._SOON", 0.01)
+    monkeypatch.setattr("m3ke_async.batch.waiting._SOON", 0.01)
     monkeypatch.setattr("m3ke_async.batch.client._SETTLE", 0.01)
 
 

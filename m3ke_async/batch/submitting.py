@@ -1,0 +1,147 @@
+"""What a run owes to the provider: written into files, submitted once, carried on where a command ended."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from m3ke_async.batch.client import batch_address, batch_api
+from m3ke_async.batch.questions import owed_requests
+from m3ke_async.batch.state import FOLDER_NAME, Stage, under_way
+from m3ke_async.batch.write import Limit, write_parts
+from m3ke_async.errors import IncompleteError
+from m3ke_async.session import left_to_others
+from m3ke_async.text import counted
+from m3ke_async.verified import locked
+
+if TYPE_CHECKING:
+    from m3ke_async.batch.client import BatchClient
+    from m3ke_async.batch.state import Batches, Part
+    from m3ke_async.session import Session
+    from m3ke_async.store import ReplyStore
+    from m3ke_async.tally import Price
+
+#: Times that a part which finds no room is submitted again.
+_MOST_TRIES = 3
+
+
+class Submitter:
+    """Brings the questions of one run to the provider.
+
+    Args:
+        session: the command.
+        store: what has a reply.
+        batches: the run's.
+        client: of the provider.
+        price: of tokens, where known.
+    """
+
+    def __init__(
+        self, session: Session, store: ReplyStore, batches: Batches, client: BatchClient, price: Price | None
+    ) -> None:
+        self._session, self._store, self._batches = session, store, batches
+        self._client, self._price = client, price
+        self._settings = session.evaluation.settings
+        self._address = batch_address(session.target, session.evaluation.address)
+        self._api = batch_api(session.target)
+
+    async def submit(self) -> None:
+        """Carry on with what an earlier command began, then submit what is owed beside it."""
+        session, display = self._session, self._session.display
+        await self.carry_on()
+        self._batches.drop_unsent()
+        limit = Limit(self._settings, self._price)
+        again = self._settings.fresh or self._settings.retry_filtered
+        results = session.directory.path.parent
+        with locked(results / FOLDER_NAME):  # two runs that share questions must see each other's
+            session.elsewhere = under_way(results)
+            requests = owed_requests(session, self._store)
+            within = (request for request in requests if limit.reached is None and limit.allows(request))
+            written = write_parts(within, self._batches, self._api, self._address.public, replace=again)
+            parts = [self._batches.put(part, stage=Stage.UPLOADING) for part in list(written)]
+        if (left := left_to_others(session, self._store)) is not None:
+            display.say(left)
+        if limit.reached is not None:
+            display.say(
+                f"not everything is submitted now: {limit.reached}, by the most that its requests may use; "
+                "submit again for the rest"
+            )
+        for part in parts:
+            await self._submit(part, begun=False)
+
+    async def carry_on(self) -> list[Part]:
+        """Bring what an earlier command had begun with to the provider; those that were there already."""
+        begun = [one for one in self._batches.open if one.stage is not Stage.SUBMITTED and not one.dead]
+        return [self._batches.parts[one.name] for one in begun if await self._submit(one)]
+
+    async def _submit(self, part: Part, *, begun: bool = True) -> bool:
+        """Bring one part to the provider, once, from wherever it is; whether its batch was there already.
+
+        Args:
+            part: which.
+            begun: whether an earlier command may have uploaded it.
+        """
+        batches, client = self._batches, self._client
+        if part.stage is Stage.UPLOADING:
+            file_id = await client.upload(batches.file(part), begun=begun)
+            part = batches.put(part, stage=Stage.UPLOADED, file_id=file_id)
+        file_id, found = part.file_id or "", None
+        if part.stage is Stage.CREATING:
+            found = await client.find_batch(file_id, part.dead)
+        if found is None:
+            part = batches.put(part, stage=Stage.CREATING, submitted_at=time.time())
+        made = found or await client.create(file_id, dead=part.dead)
+        batches.put(part, stage=Stage.SUBMITTED, batch_id=made.id, status=made.status)
+        questions = counted(part.requests, "question")
+        self._session.display.say(
+            f"submitted {questions} as {made.id} ({made.status})"
+            if found is None
+            else f"found {made.id} ({made.status}), which an earlier command made of {questions}"
+        )
+        return found is not None
+
+    async def submit_again(self) -> list[Part]:
+        """Submit a part that found no room, now that nothing else takes it; it where it was there already."""
+        waiting = [part for part in self._batches.open if part.batch_id is None and part.dead]
+        if not waiting or any(part.stage is Stage.SUBMITTED for part in self._batches.open):
+            return []
+        if len(waiting[0].dead) <= _MOST_TRIES:
+            part = waiting[0]
+            return [self._batches.parts[part.name]] if await self._submit(part) else []
+        for part in waiting:
+            self._batches.close(part)
+        questions = sum(part.requests for part in waiting)
+        those = counted(questions, "question is", "questions are")
+        trouble = f"{those} too many at once ({waiting[0].reason})"
+        if self._settings.then is None:
+            run = self._session.directory.path
+            raise IncompleteError(
+                f"{trouble}: m3ke batch submit {run} --max-requests N submits fewer, and again for the rest"
+            )
+        self._session.display.warn(f"{trouble}, and asked now")
+        return []
+
+    def say_open(self) -> None:
+        """Say what is under way, and how to go on."""
+        parts = self._batches.open
+        if not parts:
+            if left_to_others(self._session, self._store) is None:
+                self._session.display.say("nothing is under way")
+            return
+        hours = self._api.window_hours
+        run, title = self._session.directory.path, self._session.target.profile.title
+        collect = f"m3ke batch collect {run}"
+        ends = sum(part.requests for part in parts if part.status.startswith("cancel"))
+        if ends:
+            self._session.display.say(
+                f"{counted(ends, 'question is', 'questions are')} in batches that are being cancelled; "
+                f"to collect what was answered before: {collect}; to submit the rest then: "
+                f"m3ke batch submit {run}"
+            )
+        questions = sum(part.requests for part in parts) - ends
+        if questions:
+            within = f", which has {counted(hours, 'hour')}" if hours else ""
+            self._session.display.say(
+                f"{counted(questions, 'question is', 'questions are')} with {title}{within}; "
+                f"to collect: {collect}"
+            )
