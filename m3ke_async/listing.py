@@ -100,15 +100,20 @@ class Standing:
     stopped: str | None
 
     @property
+    def ended(self) -> int:
+        """What got a reply from this command, or failed."""
+        return self.answered + self.failed
+
+    @property
     def done(self) -> int:
         """What needs nothing more from this command."""
-        return self.stored + self.answered + self.failed
+        return self.stored + self.ended
 
     def rate(self, earlier: Standing | None) -> float | None:
         """Replies and failures a second since an earlier look; None where that cannot be told."""
-        if earlier is None or self.seconds <= earlier.seconds or self.done < earlier.done:
+        if earlier is None or self.seconds <= earlier.seconds or self.ended < earlier.ended:
             return None
-        return (self.done - earlier.done) / (self.seconds - earlier.seconds)
+        return (self.ended - earlier.ended) / (self.seconds - earlier.seconds)
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`."""

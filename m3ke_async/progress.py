@@ -38,8 +38,8 @@ def describe(tally: Tally, seconds: float, recent: Counter[Outcome], next_try: f
     asked = tally.answered + tally.failed
     rate = asked / seconds if seconds > 0 else 0.0
     parts = [f"{tally.done:,} of {tally.total:,}"]
-    if tally.stored:
-        parts.append(f"{tally.stored:,} stored")
+    if tally.had:
+        parts.append(f"{tally.had:,} stored")
     parts.append(f"{rate:.1f}/s")
     if recent:
         counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(recent.items()))

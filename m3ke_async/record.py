@@ -84,7 +84,7 @@ def write_record(
             "versions": {"m3ke-async": __version__, "python": sys.version.split()[0]},
             "counts": {
                 "total": tally.total,
-                "stored": tally.stored,
+                "stored": tally.had,
                 "answered": tally.answered,
                 "failed": tally.failed,
                 "dropped_shots": tally.dropped_shots,

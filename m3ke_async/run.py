@@ -159,7 +159,7 @@ async def run(
     asking = asking or asked
     directory.prepare()
     _announce(evaluation, display)
-    tally = Tally(total=evaluation.total)
+    tally = Tally(total=evaluation.total, known=_known(directory, earlier, settings))
     with directory.claim(), open_store(directory, display.warn) as store:
         earlier = directory.read()  # once more: the process that had the claim may just have ended
         elsewhere = in_batches(directory) if asking is ask else {}
@@ -343,6 +343,14 @@ def _finished(
     if scores.total.incomplete:
         return None
     return RunResult(directory.path, scores, Ledger.from_json(earlier["ledger"]), price)
+
+
+def _known(directory: RunDir, earlier: Mapping[str, Any] | None, settings: RunSettings) -> int:
+    """Questions whose reply is there, by the count of the command before; 0 where it does not hold now."""
+    if earlier is None or settings.fresh or settings.retry_filtered or not directory.store.exists():
+        return 0
+    counts = earlier["counts"]
+    return int(counts.get("stored", 0) + counts.get("answered", 0))
 
 
 def _announce(evaluation: Evaluation, display: Display) -> None:

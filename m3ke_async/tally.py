@@ -161,7 +161,9 @@ class Tally:
 
     Attributes:
         total: questions of the run.
-        stored: questions whose reply was there already.
+        stored: questions that were passed, since their reply was there already.
+        known: questions with such a reply as the command before counted them; most are passed only when the
+            turn of their task comes.
         answered: questions that got a reply now.
         failed: questions that ended without one.
         failures: of the failed, by kind.
@@ -173,6 +175,7 @@ class Tally:
 
     total: int = 0
     stored: int = 0
+    known: int = 0
     answered: int = 0
     failed: int = 0
     failures: Counter[str] = field(default_factory=Counter)
@@ -184,13 +187,18 @@ class Tally:
     def start_over(self, total: int) -> None:
         """Count the questions anew; what asking took stays."""
         self.total = total
-        self.stored = self.answered = self.failed = self.waiting = self.dropped_shots = 0
+        self.stored = self.known = self.answered = self.failed = self.waiting = self.dropped_shots = 0
         self.failures.clear()
+
+    @property
+    def had(self) -> int:
+        """Questions whose reply was there already, passed or not, as far as is known."""
+        return max(self.stored, min(self.known, self.total - self.answered - self.failed))
 
     @property
     def done(self) -> int:
         """Questions that need nothing more from this command."""
-        return self.stored + self.answered + self.failed
+        return self.had + self.answered + self.failed
 
 
 def exceeded(budget: Budget, ledger: Ledger, price: Price | None, seconds: float) -> str | None:

@@ -132,7 +132,7 @@ def _standing(**changes: Any) -> Standing:
 
 
 def test_a_line_says_how_far_it_is_and_how_long_it_takes() -> None:
-    earlier = _standing(answered=200, seconds=20.0)
+    earlier = _standing(answered=200, seconds=20.0, stored=64)  # stored ones that were passed are no replies
     rate = _standing().rate(earlier)
     assert rate == 10
     assert standing_line(_standing(), rate) == (

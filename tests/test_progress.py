@@ -93,6 +93,11 @@ def test_stored_replies_do_not_make_the_rate_look_better() -> None:
     assert describe(Tally(total=2000, stored=1990), 10.0, NOTHING, None).endswith("1,990 stored · 0.0/s")
 
 
+def test_replies_that_an_earlier_command_counted_are_none_of_the_time_left() -> None:
+    begun = Tally(total=2000, stored=64, known=1000, answered=100)
+    assert describe(begun, 10.0, NOTHING, None) == "1,100 of 2,000 · 1,000 stored · 10.0/s · 2 min left"
+
+
 def test_no_time_is_foretold_from_nothing() -> None:
     assert "left" not in describe(Tally(total=100, answered=2), 5.0, NOTHING, None)
     assert "left" not in describe(Tally(total=100, answered=50), 0.0, NOTHING, None)

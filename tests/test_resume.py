@@ -12,7 +12,8 @@ import shutil
 import signal
 import sqlite3
 import tempfile
-from contextlib import suppress
+from collections import Counter
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from m3ke_async.carve import carve
 from m3ke_async.errors import ExitCode, IncompleteError, UsageError
+from m3ke_async.progress import describe
 from m3ke_async.request import Outcome
 from m3ke_async.rundir import STORE_NAME
 from m3ke_async.store import ReplyStore, StoreError
@@ -57,10 +59,11 @@ from tests.server import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from m3ke_async.request import ChatRequest, Reply
     from m3ke_async.run import RunResult
+    from m3ke_async.tally import Tally
     from tests.server import Act, Seen
 
 
@@ -165,6 +168,35 @@ async def test_only_what_failed_is_asked_where_that_is_wanted(
     assert sorted(seen.mark for seen in server.seen) == ["Q0-0", "Q1-0"]
     assert second.scores.total.missing == 15
     check_complete(await ask(suite, server.url, tmp_path / "results"), ALL)
+
+
+class FirstFrame(Notes):
+    """A display that remembers how far a run is before it asks."""
+
+    line = ""
+
+    @asynccontextmanager
+    async def watch(
+        self, tally: Tally, recent: Callable[[], Counter[Outcome]], next_try: Callable[[], float | None]
+    ) -> AsyncIterator[None]:
+        self.line = describe(tally, 0.0, Counter(), None)
+        yield
+
+
+async def test_a_resumed_run_knows_at_once_how_many_are_stored(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    async def first_line(**options: Any) -> str:
+        frame = FirstFrame()
+        await ask(suite, server.url, tmp_path / "results", notes=frame, concurrency=1, **options)
+        return frame.line
+
+    assert await first_line(max_requests=5) == "0 of 30 · 0.0/s"
+    assert await first_line(max_requests=10) == "5 of 30 · 5 stored · 0.0/s"
+    assert await first_line(max_requests=5) == "15 of 30 · 15 stored · 0.0/s"
+    assert await first_line(max_requests=5, retry_filtered=True) == "0 of 30 · 0.0/s"  # not all stand
+    (tmp_path / "results" / STORE_NAME).unlink()
+    assert await first_line() == "0 of 30 · 0.0/s"
 
 
 async def test_fresh_asks_everything_again_and_keeps_the_old_replies_aside(

@@ -19,6 +19,23 @@ def ledger(**fields: float) -> Ledger:
     return Ledger(**fields)  # type: ignore[arg-type]
 
 
+# Questions
+
+
+@pytest.mark.parametrize(
+    ("stored", "known", "had"),
+    [
+        (0, 0, 0),
+        (10, 60, 60),  # most are not passed yet
+        (70, 60, 70),  # other runs asked the same meanwhile
+        (0, 95, 80),  # they are gone: twenty of a hundred were asked anew
+    ],
+)
+def test_what_had_a_reply_is_never_told_as_more_than_there_can_be(stored: int, known: int, had: int) -> None:
+    tally = Tally(total=100, stored=stored, known=known, answered=18, failed=2)
+    assert (tally.had, tally.done) == (had, had + 20)
+
+
 # The ledger
 
 
