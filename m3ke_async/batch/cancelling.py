@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from m3ke_async.batch.client import GoneError
+from m3ke_async.batch.calling import GoneError
 from m3ke_async.batch.state import Stage
 
 if TYPE_CHECKING:

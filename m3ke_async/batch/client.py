@@ -1,4 +1,4 @@
-"""A provider's files and batches, by OpenAI's SDK: every call is tried again by the same rules as questions.
+"""A provider's files and batches, by OpenAI's SDK.
 
 Answers are read as JSON and not by the SDK's models, since providers that copy OpenAI's API differ in
 them: statuses in capitals, lists without a frame, a batch inside a `job`.
@@ -7,25 +7,20 @@ them: statuses in capitals, lists without a frame, a batch inside a `job`.
 from __future__ import annotations
 
 import asyncio
-import random
 import re
 import ssl
-import time
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import parse_qsl, urljoin, urlsplit, urlunsplit
 
-from m3ke_async.attempts import MAX_WAIT
+from m3ke_async.batch.calling import AwayError, Caller
 from m3ke_async.batch.remote import RemoteBatch, RemoteFile, page_of
-from m3ke_async.endpoint import NOTHING_THERE
 from m3ke_async.error_body import load_json
-from m3ke_async.errors import IncompleteError, M3keError, StoppedError, UsageError
-from m3ke_async.faults import Action, decide
+from m3ke_async.errors import IncompleteError, StoppedError, UsageError
 from m3ke_async.files import whole_file
 from m3ke_async.profile import BatchKind
-from m3ke_async.retry import RetryPolicy
 from m3ke_async.scrub import scrub_all
 from m3ke_async.wire.connector import proxy_for, trusted
 
@@ -35,7 +30,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from m3ke_async.address import Address
-    from m3ke_async.faults import Decision
     from m3ke_async.profile import BatchApi
     from m3ke_async.settings import RunSettings
     from m3ke_async.target import Target
@@ -79,14 +73,6 @@ def batch_address(target: Target, public: str) -> Address:
     return next((one for one in target.addresses if one.public == public), target.addresses[0])
 
 
-class AwayError(IncompleteError):
-    """The provider does not answer now, whatever is tried."""
-
-
-class GoneError(StoppedError):
-    """The provider does not know what is asked for."""
-
-
 @contextmanager
 def _local(path: Path) -> Iterator[None]:
     """Trouble with a file of this machine, which no further try mends; the network's is of httpx's kinds."""
@@ -118,12 +104,6 @@ class BatchClient:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         self._target, self._api = target, batch_api(target)
-        self._retry = RetryPolicy(
-            max_attempts=settings.max_attempts,
-            rng=random.Random(),  # noqa: S311 - spreads requests, guards nothing
-        )
-        self._given = self._address = address
-        self._is_settled, self._warn = False, warn
         try:
             self._http = DefaultAsyncHttpxClient(
                 proxy=proxy_for(address),
@@ -145,6 +125,12 @@ class BatchClient:
         )
         # What the environment says of OpenAI's accounts is no business of other providers.
         self._sdk.organization = self._sdk.project = None
+        self._caller = Caller(
+            target, address, max_attempts=settings.max_attempts, call_at=self._call_at, warn=warn
+        )
+
+    def _call_at(self, address: Address) -> None:
+        self._sdk.base_url = self._base(address)
 
     def _base(self, address: Address) -> str:
         """Where files and batches are, at an address where questions are asked."""
@@ -153,25 +139,6 @@ class BatchClient:
         if self._api.until is not None:
             path = path.partition(self._api.until)[0]
         return urlunsplit(parts._replace(path=path, query="", fragment=""))
-
-    def _moves(self) -> bool:
-        """Call the neighbouring address where nothing is at the one that was called; once, and back again.
-
-        A batch that is not known looks like an address where nothing is: only what a call finds there
-        makes the neighbour the right one.
-        """
-        if self._is_settled:
-            return False
-        other = self._address.other
-        self._address, self._is_settled = other or self._given, other is None
-        self._sdk.base_url = self._base(self._address)
-        return other is not None
-
-    def _settle(self) -> None:
-        """What was called is the right address."""
-        if not self._is_settled and self._address is not self._given:
-            self._warn(f"no batches are at {self._given.public}, so {self._address.public} is called")
-        self._is_settled = True
 
     async def _sign(self, request: Any) -> None:
         """Send the key in the provider's own header, and to nobody else."""
@@ -215,7 +182,7 @@ class BatchClient:
                 )
                 return RemoteFile.from_json(load_json(raw.content)).id
 
-        return await self._call("uploading a file", send)
+        return await self._caller.call("uploading a file", send)
 
     async def create(self, file_id: str, *, dead: tuple[str, ...]) -> RemoteBatch:
         """Make the batch of a file that has none, and no second one where an answer is lost.
@@ -239,7 +206,7 @@ class BatchClient:
             )
             return self._read(answer.content)
 
-        return await self._call("creating a batch", send, before_again=look)
+        return await self._caller.call("creating a batch", send, before_again=look)
 
     def _read(self, content: bytes) -> RemoteBatch:
         """The batch that an answer describes, whose words are shown and stored."""
@@ -253,7 +220,7 @@ class BatchClient:
             answer = await self._sdk.batches.with_raw_response.retrieve(batch_id)
             return self._read(answer.content)
 
-        return await self._call("asking for a batch", send)
+        return await self._caller.call("asking for a batch", send)
 
     async def cancel(self, batch_id: str) -> RemoteBatch:
         """Begin nothing more of a batch."""
@@ -262,7 +229,7 @@ class BatchClient:
             answer = await self._sdk.batches.with_raw_response.cancel(batch_id)
             return self._read(answer.content)
 
-        return await self._call("cancelling a batch", send)
+        return await self._caller.call("cancelling a batch", send)
 
     async def download(self, file: str, path: Path) -> None:
         """Write a file of results to a path, whole; `file` is its id, or at some providers its address."""
@@ -273,7 +240,7 @@ class BatchClient:
                     async for chunk in await self._chunks(file, stack):
                         target.write(chunk)
 
-        await self._call("fetching results", send)
+        await self._caller.call("fetching results", send)
 
     async def _chunks(self, file: str, stack: AsyncExitStack) -> AsyncIterator[bytes]:
         from openai import APIStatusError
@@ -327,7 +294,7 @@ class BatchClient:
                 entries, more = page_of(load_json((await ask(**query)).content))
                 return [parse(entry) for entry in entries], more
 
-            found, more = await self._call("listing", send)
+            found, more = await self._caller.call("listing", send)
             for one in found:
                 yield one
             if not more or not found:
@@ -336,67 +303,6 @@ class BatchClient:
             if after in passed:
                 raise StoppedError("the provider's list begins anew on every page, so its end cannot be seen")
             passed.add(after)
-
-    async def _call(
-        self,
-        what: str,
-        send: Callable[[], Awaitable[T]],
-        *,
-        before_again: Callable[[], Awaitable[T | None]] | None = None,
-    ) -> T:
-        """What a call returns, after as many tries as a question has.
-
-        Args:
-            what: is done, for people.
-            send: makes the call once.
-            before_again: looks whether an earlier try had come through all the same.
-        """
-        loop = asyncio.get_running_loop()
-        attempts, since = 0, loop.time()
-        there: tuple[Decision, int | None] | None = None  # what the given address said
-        while True:
-            attempts += 1
-            try:
-                found = await send()
-            except M3keError:
-                raise
-            except Exception as error:  # whatever it is, `decide` says what follows
-                decision = self._decide(error)
-                status = getattr(getattr(error, "response", None), "status_code", None)
-            else:
-                self._settle()
-                return found
-            if status in NOTHING_THERE:
-                if self._moves():
-                    there = decision, status
-                    continue
-                decision, status = there or (decision, status)
-            message = scrub_all(f"{what}: {decision.message}", self._target.secrets)
-            if decision.action is not Action.RETRY:
-                raise (GoneError if status == 404 else StoppedError)(message)
-            wait = self._retry.wait(
-                attempts=attempts, step=attempts, since=since, now=loop.time(), asked=decision.wait
-            )
-            if wait is None or wait > MAX_WAIT:
-                raise AwayError(f"{message}; run the same command again later")
-            await asyncio.sleep(wait)
-            if before_again is not None and (earlier := await before_again()) is not None:
-                return earlier
-
-    def _decide(self, error: Exception) -> Decision:
-        """What an error of the SDK means, by the rules for questions."""
-        response = getattr(error, "response", None)
-        status = None if response is None else response.status_code
-        if isinstance(error, ValueError):  # an answer that is none of a batch API
-            status = 200
-        return decide(
-            self._target.profile,
-            status=status,
-            headers={} if response is None else dict(response.headers),
-            body=b"" if response is None else response.content,
-            exception=error if status is None else None,
-            now=time.time(),
-        )
 
     async def __aenter__(self) -> Self:
         return self

@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from m3ke_async.batch.client import BatchClient, GoneError, batch_address
+from m3ke_async.batch.calling import GoneError
+from m3ke_async.batch.client import BatchClient, batch_address
 from m3ke_async.batch.state import Batches, Stage
 from m3ke_async.progress import Silent, duration
 from m3ke_async.reopen import settings_again

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from m3ke_async.batch.client import AwayError, GoneError
+from m3ke_async.batch.calling import AwayError, GoneError
 from m3ke_async.batch.collect import Collector, add_to_tally, take_lines
 from m3ke_async.batch.questions import all_keys, estimate, requests_of
 from m3ke_async.batch.state import Stage
