@@ -16,11 +16,12 @@ from m3ke_async import __version__
 from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import UsageError
 from m3ke_async.evaluation import make_evaluation
+from m3ke_async.lookup import run_directory
 from m3ke_async.reopen import read_record, reopen, stored_replies
 from m3ke_async.replies import in_store, open_store
 from m3ke_async.request import Outcome, Reply
 from m3ke_async.results import write_results
-from m3ke_async.run import RunResult, in_batches, run_directory
+from m3ke_async.run import RunResult, in_batches
 from m3ke_async.rundir import differences
 from m3ke_async.shard import WHOLE
 from m3ke_async.store import Failure
@@ -71,7 +72,7 @@ def merge(
             directory.prepare()
             stack.enter_context(directory.claim())
         earlier = directory.read()
-        _check_same(directory, earlier, evaluation)
+        directory.check_same(earlier, evaluation.identity(), instead="other --results")
         store = stack.enter_context(open_store(directory, warn))
         for part in parts:
             with _replies(part, store, warn) as find:
@@ -125,14 +126,6 @@ def _whole(parts: Sequence[_Part], results: Path) -> Evaluation:
                 f"{'; '.join(changed)}; merge runs that differ in their --shard only"
             )
     return whole.as_begun(first.record)
-
-
-def _check_same(directory: RunDir, earlier: dict[str, Any] | None, evaluation: Evaluation) -> None:
-    changed = differences(earlier["identity"], evaluation.identity()) if earlier else []
-    if changed:
-        raise UsageError(
-            f"{directory.path} holds a run with other settings ({'; '.join(changed)}); choose other --results"
-        )
 
 
 @contextmanager

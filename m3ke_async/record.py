@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from m3ke_async import __version__
 from m3ke_async.choice import RULES_VERSION
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from m3ke_async.errors import M3keError
+    from m3ke_async.rundir import RunDir
     from m3ke_async.session import Session
     from m3ke_async.suite import Split, Suite
 
@@ -95,6 +96,16 @@ def write_record(
             "hashes": hashes,
             "written_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
+    )
+
+
+def is_finished(directory: RunDir, record: Mapping[str, Any], policy: str) -> bool:
+    """Whether a run is complete, and its files are as it wrote them by today's rules and this policy."""
+    return bool(
+        record["state"] == "complete"
+        and record["rules"] == RULES_VERSION
+        and record["settings"]["policy"] == policy
+        and record["hashes"] == directory.hashes()
     )
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from m3ke_async.batch.state import Batches, under_way
-from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import (
     ExitCode,
     IncompleteError,
@@ -24,22 +23,20 @@ from m3ke_async.errors import (
     M3keError,
     UsageError,
 )
-from m3ke_async.evaluation import Evaluation, make_evaluation
+from m3ke_async.lookup import find_evaluation, find_price, find_suite, run_directory
 from m3ke_async.manner import ThinkingMode
-from m3ke_async.owed import fresh_since
-from m3ke_async.places import default_suite_path, user_path
+from m3ke_async.owed import count_stale, fresh_since, left_to_others
 from m3ke_async.progress import Silent
 from m3ke_async.providers import parse_model
-from m3ke_async.record import recording, write_record
+from m3ke_async.record import is_finished, recording, write_record
 from m3ke_async.replies import in_store, open_store
 from m3ke_async.results import write_results
-from m3ke_async.rundir import RunDir, checked_name, differences, run_name
+from m3ke_async.rundir import RunDir
 from m3ke_async.score import Scores
-from m3ke_async.session import Session, ask, count_stale, left_to_others
-from m3ke_async.suite import AUTO, Split, Suite, load_suite
-from m3ke_async.suites.taxonomy import SuiteName
-from m3ke_async.tally import Ledger, Price, Tally
-from m3ke_async.target import find_target, price_of
+from m3ke_async.session import Session, ask
+from m3ke_async.suite import Split
+from m3ke_async.tally import Ledger, Tally
+from m3ke_async.target import find_target
 from m3ke_async.text import counted
 
 if TYPE_CHECKING:
@@ -47,9 +44,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Protocol
 
+    from m3ke_async.evaluation import Evaluation
     from m3ke_async.progress import Display
     from m3ke_async.settings import RunSettings
     from m3ke_async.store import ReplyStore
+    from m3ke_async.suite import Suite
+    from m3ke_async.tally import Price
     from m3ke_async.target import Target
 
     class Asking(Protocol):
@@ -101,22 +101,6 @@ class RunResult:
         return ExitCode.INCOMPLETE if self.scores.total.incomplete else ExitCode.COMPLETE
 
 
-def find_suite(data: str | None, name: str = AUTO) -> Suite:
-    """The suite that `--data` and `--suite` mean.
-
-    Raises:
-        UsageError: none was given and none was fetched, or the one that is named is not M3KE.
-    """
-    if data is None and name not in (AUTO, SuiteName.M3KE):
-        raise UsageError(f"--suite {name} needs --data PATH: m3ke data fetch gets M3KE alone")
-    path = data if data is not None else default_suite_path()
-    if path is None:
-        raise UsageError(
-            "no data: get M3KE by `m3ke data fetch`, give a folder or zip by --data, or try --data sample"
-        )
-    return load_suite(path, name)
-
-
 async def run(
     settings: RunSettings,
     *,
@@ -149,7 +133,7 @@ async def run(
     evaluation = find_evaluation(settings, suite, target)
     directory = run_directory(evaluation)
     earlier = directory.read()
-    _check_same(directory, earlier, evaluation)
+    directory.check_same(earlier, evaluation.identity(), instead="another --name")
     evaluation = evaluation.as_begun(earlier)
     price = find_price(settings, target)
     if (finished := _finished(directory, earlier, settings, price)) is not None:
@@ -185,22 +169,6 @@ async def run(
         stopped, state = _ended(session, store, scores, stopped, sends=sends)
         write_record(session, state, stopped, hashes=directory.hashes())  # while the claim says that it runs
     return RunResult(directory.path, scores, session.before + tally.ledger, price, stopped)
-
-
-def find_price(settings: RunSettings, target: Target) -> Price | None:
-    """What tokens cost, where it is known.
-
-    Raises:
-        UsageError: money is limited, and nobody knows what is spent.
-    """
-    price = price_of(settings, target.profile, target.model)
-    told = target.profile.usage.cost and not settings.batch  # in each reply
-    if settings.max_cost is not None and price is None and not told:
-        raise UsageError(
-            f"--max-cost needs a price, and none is known for {settings.model}: give --price IN,OUT, "
-            "in money per million tokens, or limit tokens by --max-tokens-total"
-        )
-    return price
 
 
 def _asking(settings: RunSettings, target: Target) -> Asking:
@@ -267,74 +235,13 @@ def _ended(
     return stopped, "stopped" if stopped else "incomplete" if incomplete else "complete"
 
 
-def find_evaluation(settings: RunSettings, suite: Suite, target: Target) -> Evaluation:
-    """What is asked of a target: where a run has begun at one of its addresses, under that one.
-
-    So a run goes on when servers are added, or given in another order, and nothing is bought twice.
-
-    Raises:
-        UsageError: the suite lacks what the settings ask for, or the name of the run is none.
-    """
-    found = evaluations(settings, suite, target)
-    for evaluation in found if len(found) > 1 else ():
-        begun = run_directory(evaluation).read()
-        if begun is not None and begun["identity"]["address"] == evaluation.address:
-            return evaluation
-    return found[0]
-
-
-def evaluations(settings: RunSettings, suite: Suite, target: Target) -> tuple[Evaluation, ...]:
-    """The same under each of a target's addresses; where none has begun, the first is to.
-
-    Raises:
-        UsageError: as of `find_evaluation`.
-    """
-    return tuple(
-        make_evaluation(settings, suite, target.profile, target.model, address)
-        for address in target.identities
-    )
-
-
-def run_directory(evaluation: Evaluation) -> RunDir:
-    """Where a run lies, whether it has begun or not.
-
-    Raises:
-        UsageError: the name that the user gave for it is none.
-    """
-    settings = evaluation.settings
-    name = (
-        checked_name(settings.name + settings.shard.suffix)
-        if settings.name is not None
-        else run_name(
-            evaluation.identity(),
-            provider=evaluation.profile.name,
-            model=evaluation.model,
-            split=settings.split,
-            shots=settings.shots,
-            shard=settings.shard,
-        )
-    )
-    return RunDir(user_path(settings.results) / name)
-
-
-def _check_same(directory: RunDir, earlier: Mapping[str, Any] | None, evaluation: Evaluation) -> None:
-    """A folder holds one run: other settings under the same name are refused."""
-    changed = differences(earlier["identity"], evaluation.identity()) if earlier else []
-    if changed:
-        raise UsageError(
-            f"{directory.path} holds a run with other settings ({'; '.join(changed)}); choose another --name"
-        )
-
-
 def _finished(
     directory: RunDir, earlier: Mapping[str, Any] | None, settings: RunSettings, price: Price | None
 ) -> RunResult | None:
     """The result of a run that is complete and untouched; None where there is work to do."""
-    if earlier is None or earlier["state"] != "complete" or earlier["rules"] != RULES_VERSION:
+    if earlier is None or settings.fresh or settings.retry_filtered:
         return None
-    if earlier["settings"]["policy"] != settings.policy:
-        return None
-    if settings.fresh or settings.retry_filtered or earlier["hashes"] != directory.hashes():
+    if not is_finished(directory, earlier, settings.policy):
         return None
     try:
         scores = Scores.from_json(orjson.loads(directory.scores.read_bytes()), file=directory.scores)

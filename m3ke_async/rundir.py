@@ -246,6 +246,25 @@ class RunDir:
             )
         return table
 
+    def check_same(
+        self, record: Mapping[str, Any] | None, identity: Mapping[str, Any], *, instead: str
+    ) -> None:
+        """See that the run which lies here, if one does, is the one of this identity: a folder holds one.
+
+        Args:
+            record: the content of run.json.
+            identity: as of `Evaluation.identity`.
+            instead: what to choose where it is another one.
+
+        Raises:
+            UsageError: it is.
+        """
+        changed = differences(record["identity"], identity) if record else []
+        if changed:
+            raise UsageError(
+                f"{self.path} holds a run with other settings ({'; '.join(changed)}); choose {instead}"
+            )
+
     def write(self, table: dict[str, Any]) -> None:
         """Write run.json, also where the folder was removed meanwhile."""
         self.path.mkdir(parents=True, exist_ok=True)

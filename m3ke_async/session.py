@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import shlex
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,13 +13,13 @@ from m3ke_async.error_body import read_body
 from m3ke_async.errors import IncompleteError, M3keError
 from m3ke_async.interrupt import signals_stop
 from m3ke_async.manner import ThinkingMode
-from m3ke_async.owed import Standing, standing
+from m3ke_async.owed import owed, owes
 from m3ke_async.proof import NO_QUESTION, RefusedError, prove
 from m3ke_async.recent import Recent
 from m3ke_async.results import choose
 from m3ke_async.scrub import scrub_all
 from m3ke_async.tally import Ledger, Tally
-from m3ke_async.text import counted, one_line
+from m3ke_async.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,14 +36,10 @@ if TYPE_CHECKING:
     from m3ke_async.rundir import RunDir
     from m3ke_async.serving.child import Server
     from m3ke_async.store import ReplyStore
-    from m3ke_async.suite import Task
     from m3ke_async.tally import Price
     from m3ke_async.target import Target
 
     Sharing: TypeAlias = "Callable[[Target, tuple[Endpoint, ...]], AbstractAsyncContextManager[None]]"
-
-#: Stored replies that are passed before others may run.
-_PASS = 64
 
 #: Seconds that the first question goes alone at least where nobody said how many may go: a quick reply to it
 #: may name a limit.
@@ -154,7 +149,7 @@ async def ask(
     bring(session.evaluation)
     if session.was_complete or target.hosted is not None:  # a server takes long to load
         seen = Tally(total=tally.total)
-        if not _owes(session, store, seen):
+        if not owes(session, store, seen):
             tally.total, tally.stored, tally.dropped_shots = seen.total, seen.stored, seen.dropped_shots
             return
     rng = random.Random()  # noqa: S311 - spreads requests, guards nothing
@@ -305,85 +300,6 @@ class _Asking:
                 await engine.run()
 
 
-def _owes(session: Session, store: ReplyStore, tally: Tally) -> bool:
-    """Whether any question is to be asked; where none is, all are counted."""
-    evaluation = session.evaluation
-    return any(
-        ask is not None for task in evaluation.suite.tasks for ask in owed(session, task, store, tally)
-    )
-
-
-def count_stale(session: Session, store: ReplyStore) -> int:
-    """How many questions still have a reply from before, though all are to be asked afresh."""
-    evaluation = session.evaluation
-    settings = evaluation.settings
-    if not settings.fresh:
-        return 0
-    return sum(
-        standing(settings, store, item.request.key, session.since) is Standing.OWED
-        for task in evaluation.suite.tasks
-        for item in evaluation.items(task)
-    )
-
-
-def left_to_others(session: Session, store: ReplyStore) -> str | None:
-    """Which questions batches of other runs hold, and what to do; None where they hold none."""
-    evaluation, here = session.evaluation, session.directory.path
-    if all(run == here for run in session.elsewhere.values()):
-        return None
-    held = {
-        item.request.key: session.elsewhere[item.request.key]
-        for task in evaluation.suite.tasks
-        for item in evaluation.items(task)
-        if session.elsewhere.get(item.request.key, here) != here
-        and standing(evaluation.settings, store, item.request.key, session.since) is Standing.OWED
-    }
-    if not held:
-        return None
-    runs = sorted(set(held.values()))
-    collect = " && ".join(f"m3ke batch collect {shlex.quote(str(run))}" for run in runs)
-    return (
-        f"{counted(len(held), 'question is', 'questions are')} in batches of {' and '.join(map(str, runs))}, "
-        f"and left to them: {collect}, then the same command again"
-    )
-
-
 async def _stop_with(server: Server, engine: Engine) -> None:
     """Stop the run when its server ends by itself."""
     engine.stop(await server.ended())
-
-
-def owed(
-    session: Session, task: Task, store: ReplyStore, tally: Tally, *, claim: bool = False
-) -> Iterator[Ask | None]:
-    """The questions of a task that have no reply yet; None now and then, where others may run.
-
-    Args:
-        session: the run.
-        task: of its suite.
-        store: of its replies.
-        tally: counts what is not asked.
-        claim: whether they are asked one by one as they are taken, so that each is claimed. That is before
-            the store is looked into: another process may be answered until then, and not after it.
-    """
-    from m3ke_async.backlog import Ask
-
-    evaluation = session.evaluation
-    passed = 0
-    for item in evaluation.items(task):
-        request = item.request
-        tally.dropped_shots += item.prompt.dropped
-        claimed = claim and store.claims.take(request.key)
-        stands = standing(evaluation.settings, store, request.key, session.since)
-        if stands is Standing.OWED and request.key not in session.elsewhere:
-            yield Ask(request, item.shown, claimed)
-            continue
-        if claimed:
-            store.claims.release(request.key)
-        if stands is Standing.ANSWERED:
-            tally.stored += 1
-        else:
-            tally.total -= 1
-        passed += 1
-        if passed % _PASS == 0:
-            yield None

@@ -17,9 +17,9 @@ from m3ke_async.batch.line import request_line
 from m3ke_async.batch.state import Batches, Part, Stage
 from m3ke_async.errors import UsageError
 from m3ke_async.listing import State, list_runs
+from m3ke_async.lookup import find_evaluation
 from m3ke_async.pace import Pace
 from m3ke_async.progress import Silent
-from m3ke_async.run import find_evaluation
 from m3ke_async.rundir import RunDir
 from m3ke_async.store import Kept
 from m3ke_async.store_file import StoreError, StoreFile

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
 from m3ke_async.manner import AnswerMode
+from m3ke_async.owed import owed
 from m3ke_async.plan import TOKENS_PER_CHAR
-from m3ke_async.session import owed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from m3ke_async.batch.questions import owed_requests
 from m3ke_async.batch.state import FOLDER_NAME, Stage, under_way
 from m3ke_async.batch.write import Limit, write_parts
 from m3ke_async.errors import IncompleteError
-from m3ke_async.session import left_to_others
+from m3ke_async.owed import left_to_others
 from m3ke_async.text import counted
 from m3ke_async.verified import locked
 

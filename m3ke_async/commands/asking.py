@@ -33,11 +33,11 @@ def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, *
 @run_options
 def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> None:
     """Requests, tokens, price and time of a run; sends nothing."""
+    from m3ke_async.lookup import run_directory
     from m3ke_async.owed import fresh_since
     from m3ke_async.plan import make_plan
     from m3ke_async.progress import make_display
     from m3ke_async.replies import open_store
-    from m3ke_async.run import run_directory
     from m3ke_async.target import batch_price, batch_saving, price_of
 
     settings = given_settings(model, config, options)

@@ -42,7 +42,7 @@ def fetch(source: Path | None, mirror: str | None, target: Path | None) -> None:
 def check_data(path: str, suite: str, *, as_json: bool) -> None:
     """Compare the suite at PATH with the manifest and print what is odd."""
     from m3ke_async.datacheck import check, format_report
-    from m3ke_async.run import find_suite
+    from m3ke_async.lookup import find_suite
 
     found = check(find_suite(path, suite))
     if as_json:

@@ -163,8 +163,8 @@ def given_settings(model: str | None, config: Path | None, given: Mapping[str, A
 
 def prepare(settings: RunSettings, display: Display, *, sends: bool) -> tuple[Evaluation, Target]:
     """What a command would ask, and whom; nothing is sent."""
+    from m3ke_async.lookup import find_evaluation, find_suite
     from m3ke_async.providers import parse_model
-    from m3ke_async.run import find_evaluation, find_suite
     from m3ke_async.target import find_target
 
     parse_model(settings.model)

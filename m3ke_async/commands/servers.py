@@ -71,10 +71,10 @@ def serve(
 
     ARGUMENTS after -- go to the engine as they are, such as `-- --trust-remote-code`.
     """
+    from m3ke_async.lookup import find_suite
     from m3ke_async.loop import run_loop
     from m3ke_async.places import default_suite_path
     from m3ke_async.progress import make_display
-    from m3ke_async.run import find_suite
     from m3ke_async.serving.command import demand_for
     from m3ke_async.serving.command import serve as serve_until_stopped
     from m3ke_async.serving.hosted import find_hosted

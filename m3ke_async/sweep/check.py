@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.errors import UsageError
 from m3ke_async.evaluation import make_evaluation
+from m3ke_async.lookup import find_price, find_suite
 from m3ke_async.profile import Hosting
 from m3ke_async.progress import Silent
 from m3ke_async.providers import load_profile, parse_model
-from m3ke_async.run import find_price, find_suite
 from m3ke_async.settings import RunSettings
 from m3ke_async.target import find_target
 from m3ke_async.text import by_reason

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import UsageError
 from m3ke_async.files import whole_file
+from m3ke_async.record import is_finished
 from m3ke_async.replies import open_store
 from m3ke_async.run import in_batches
 from m3ke_async.rundir import RunDir
@@ -100,13 +100,7 @@ class Keeper:
 
     def _look(self, directory: RunDir, policy: str) -> Begun:
         run, record = directory.path.name, directory.read()
-        complete = (
-            record is not None
-            and record["state"] == "complete"
-            and record["rules"] == RULES_VERSION
-            and record["settings"]["policy"] == policy
-            and record["hashes"] == directory.hashes()
-        )
+        complete = record is not None and is_finished(directory, record, policy)
         elsewhere = {} if complete else in_batches(directory)
         return Begun(run, None if record is None else orjson.dumps(record), complete, elsewhere)
 

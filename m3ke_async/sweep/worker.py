@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from m3ke_async.errors import M3keError
+from m3ke_async.lookup import evaluations, find_suite, run_directory
 from m3ke_async.progress import Silent
-from m3ke_async.run import evaluations, find_suite, run, run_directory
+from m3ke_async.run import run
 from m3ke_async.rundir import RunDir
 from m3ke_async.session import ask
 from m3ke_async.store import Kept
