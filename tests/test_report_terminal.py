@@ -11,7 +11,8 @@ from rich.console import Console
 
 from m3ke_async.diagnostics import Diagnostics, Picks, Served
 from m3ke_async.published import PublishedTable, published_table
-from m3ke_async.report.terminal import render, summary_lines
+from m3ke_async.report.sentences import summary_lines
+from m3ke_async.report.terminal import render
 from m3ke_async.request import Outcome, Usage
 from m3ke_async.score import Scores, score
 from m3ke_async.suite import Cluster, Level, Split

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from m3ke_async.report.grid import number, points, ranged
-from m3ke_async.report.terminal import summary_lines, without_letter
+from m3ke_async.report.sentences import summary_lines, without_letter
 from m3ke_async.suite import Cluster
 from m3ke_async.text import one_line
 
