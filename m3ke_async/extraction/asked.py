@@ -42,9 +42,9 @@ class Asked:
     @lazy
     def options(self) -> dict[str, str]:
         """The options' texts by letter."""
-        if is_plain("\n".join(map(str, self._options.values()))):
-            return {letter: str(text).strip() for letter, text in self._options.items()}
-        return {letter: legible(str(text)).strip() for letter, text in self._options.items()}
+        if is_plain("\n".join(self._options.values())):
+            return {letter: text.strip() for letter, text in self._options.items()}
+        return {letter: legible(text).strip() for letter, text in self._options.items()}
 
     @lazy
     def texts(self) -> OptionTexts:
@@ -70,13 +70,6 @@ class Asked:
     def own_letters(self) -> frozenset[str]:
         """The letters that the question itself uses as names."""
         return frozenset(_STANDING.findall(self.question))
-
-    @lazy
-    def lettered(self) -> frozenset[str]:
-        """The letters that are options' texts themselves."""
-        short = [letter for letter, text in self.options.items() if len(text) == 1]
-        texts = (same_alphabet(str(self._options[letter]).strip(" $")) for letter in short)
-        return frozenset(text for text in texts if len(text) == 1 and "A" <= text <= "Z")
 
     @lazy
     def all_of_them(self) -> str | None:

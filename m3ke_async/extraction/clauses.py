@@ -87,6 +87,9 @@ _NEVER, _NEGATED, _LINE_END = (Pattern(pattern) for pattern in ("(?!)", r"[ä¸é
 _LATIN = Pattern(r"[a-z][a-z']")
 #: What settles a mention, even after a word on whether it holds.
 _FIRM = (ANSWER, LIKELY, REJECT)
+#: What compares a mention with the others, and all that its clause may take back.
+_COMPARED = (ONLY, BUT)
+_STATED = (ANSWER, LIKELY, ALSO, *_COMPARED)
 #: What a mark beside a mention says; it stands above the words between the two.
 _MARKS = (TICK, CROSS)
 #: The characters on which cues before a mention end; most mentions have none of them before them.
@@ -134,7 +137,7 @@ class Grammar:
             Cued((rule for rule in latin if rule.says in _MARKS), words=True),
         )
         marks = [rule for rule in (*after, *latin) if rule.says in _MARKS]
-        self._cues_of_marks = [cue for rule in marks for cue in rule.cues.split("|")]
+        self._any_mark = Pattern("|".join(rule.cues for rule in marks) or "(?!)")
         self._weak = _Both(
             Cued(rule for rule in after if rule.says not in _FIRM),
             Cued((rule for rule in latin if rule.says not in _FIRM), words=True),
@@ -142,7 +145,10 @@ class Grammar:
 
     def whole(self, form: str) -> str | None:
         """The rule by which the shape holds mentions alone, if one does."""
-        return next((rule.name for rule, pattern in self._whole if pattern.match(form)), None)
+        for rule, pattern in self._whole:
+            if pattern.match(form):
+                return rule.name
+        return None
 
     def stated(
         self, shape: Shape, mentions: Sequence[Mention], listed: set[int], asked: Asked
@@ -160,7 +166,7 @@ class Grammar:
         self, shape: Shape, mentions: Sequence[Mention], stated: dict[int, Event], asked: Asked
     ) -> list[Event]:
         """What is stated and, of the other mentions, whether what they say is called right; in order."""
-        marked = any(mark in shape.text for mark in self._cues_of_marks)
+        marked = self._any_mark.search(shape.text)
         denies = asked.asks is NOT and RULE in self.names
         echoed = echoes(shape, mentions, stated, asked) if denies else {}
         events = (
@@ -183,31 +189,28 @@ class Grammar:
         found = self._cued(shape, index, at)
         if found is None:
             return None
-        said = form[max(0, found.start) : at]
-        says = found.rule.says
+        rule, start = found
+        said = form[start:at]
+        says = rule.says
         if says is REJECT and asked.repeats_denial(said):
             says = LIKELY
-        if says in (ANSWER, LIKELY, ALSO, ONLY, BUT):
+        if says in _STATED:
             tells = listed and ("\n" in said or _goes_on(shape, index))
             if tells or (says is LIKELY and len(mention.letters) == len(LETTERS)):
                 return None  # the options are only told one after another
-            says = self._stands(form, mention, at, found, asked)
-        return Event(at, mention.letters, says, found.rule.name, mention)
+            says = self._stands(form, mention, start, at, says, asked)
+        return Event(at, mention.letters, says, rule.name, mention)
 
-    def _stands(self, form: str, mention: Mention, at: int, found: Hit, asked: Asked) -> Says:
+    def _stands(self, form: str, mention: Mention, start: int, at: int, says: Says, asked: Asked) -> Says:
         """What is left of a statement in its clause, which may doubt or deny it."""
-        says = LIKELY if found.rule.says is REJECT else found.rule.says
-        said = form[max(0, found.start) : at]
-        before = _clause(form, max(0, found.start) + (said[:1] in _PAUSE))
-        compares = says in (ONLY, BUT)
-        if (
-            (before and _UNSURE_BEFORE.search(_RELATIVE.sub("", before)))
-            or _is_supposed(form, found.start, at)
-            or (not compares and _UNSURE_AFTER.match(form, at + 1))
-        ):
+        said = form[start:at]
+        before = _clause(form, start + (said[:1] in _PAUSE))
+        if (before and _UNSURE_BEFORE.search(_RELATIVE.sub("", before))) or _is_supposed(form, start, at):
             return UNSURE
-        if compares:
+        if says in _COMPARED:
             return self._compared(form, at, says, asked)
+        if _UNSURE_AFTER.match(form, at + 1):
+            return UNSURE
         if says is ANSWER and _WRONG_LABEL.search(before) and asked.asks is RIGHT:
             return FALSE
         if says is not LIKELY:
@@ -232,8 +235,8 @@ class Grammar:
                 return rule
         return None
 
-    def _cued(self, shape: Shape, index: int, at: int) -> Hit | None:
-        """The leftmost cue between the mention before and this one."""
+    def _cued(self, shape: Shape, index: int, at: int) -> tuple[Rule, int] | None:
+        """The rule of the leftmost cue between the mention before and this one, and where the cue stands."""
         form = shape.text
         start = max(shape.places[index - 1] + 1 if index else 0, at - _BACK)
         if start == at and index:
@@ -254,7 +257,7 @@ class Grammar:
             hits = latin if latin and (not hits or latin[0].start < hits[0].start) else hits
         if not hits or hits[0].start > size:
             return None
-        return Hit(hits[0].rule, hits[0].start + start, hits[0].end + start)
+        return hits[0].rule, max(0, hits[0].start + start)
 
     def _compared(self, form: str, at: int, says: Says, asked: Asked) -> Says:
         """What "only this one" or "all but this one" comes to, by the predicate that follows."""

@@ -56,15 +56,22 @@ def statement(form: str, events: Sequence[Event]) -> Pick:
     An earlier one stands unless it named the same letters, was taken back in between, or named several
     of which the last one takes one.
     """
-    beside = [event for event in events if event.says is ALSO]
+    stated: list[Event] = []
+    likely: list[Event] = []
+    beside: list[Event] = []
+    for event in events:
+        if event.says is ANSWER:
+            stated.append(event)
+        elif event.says is LIKELY:
+            likely.append(event)
+        elif event.says is ALSO:
+            beside.append(event)
     if beside:
-        named = {letter for event in events if event.says in (*_STATED, ALSO) for letter in event.letters}
+        named = {letter for event in (*stated, *likely, *beside) for letter in event.letters}
         later = [event for event in events if event.says in _STATED and event.at > beside[-1].at]
         if later and len(later[-1].letters) == 1 and later[-1].letters in named:
             return picked(later[-1].letters, later[-1].rule, later[-1].mention)
         return picked(named, beside[-1].rule, beside[-1].mention)
-    stated = [event for event in events if event.says is ANSWER]
-    likely = [event for event in events if event.says is LIKELY]
     if stated and likely and likely[-1].at > stated[-1].at:
         firm, late = stated[-1], likely[-1]
         after = {event.letters for event in likely if event.at > firm.at}

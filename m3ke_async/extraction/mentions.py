@@ -117,7 +117,7 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
         if not told and (
             (letters == "A" and _LABEL.match(text, start))
             or is_noise(text, start, end, asked)
-            or (letters in asked.lettered and _is_text(text, start, end, letters))
+            or (letters in asked.options.values() and _is_text(text, start, end, letters))
         ):
             continue
         if end - start > 1 and not _is_list(letters, text, start, end, asked):
@@ -133,9 +133,9 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
 
 
 def _is_text(text: str, start: int, end: int, letter: str) -> bool:
-    """Whether a letter that is an option's text is meant as that: it is no label and no answer."""
+    """Whether letters that are an option's text are meant as that: they are no label and no answer."""
     labels = _LABELS.search(text, max(0, start - 12), start) or _LABELLED.match(text, end)
-    return letter not in LETTERS or labels is None
+    return labels is None or letter not in LETTERS
 
 
 def _standing(text: str) -> list[tuple[int, int]]:
@@ -187,11 +187,13 @@ def _told(text: str, end: int, letter: str, asked: Asked) -> int:
     glue = _GLUE.match(text, end) if option else None
     if not option or glue is None:
         return 0
-    last = glue.end()
-    place = text.find(option, end + (len(option) == 1), last + len(option))
+    last, size = glue.end(), len(option)
+    place = text.find(option, end + (size == 1), last + size)
     if place >= 0:
-        return place + len(option)
-    for place in range(max(end, len(text) - len(option)) + 1, min(last + 1, len(text))):
+        return place + size
+    if last + size <= len(text):
+        return 0
+    for place in range(max(end, len(text) - size) + 1, min(last + 1, len(text))):
         if _breaks_off(text, end, place, option):
             return len(text)
     return 0
@@ -339,11 +341,10 @@ def shape(text: str, mentions: Sequence[Mention]) -> Shape:
     places: list[int] = []
     place = length = 0
     for mention in mentions:
-        gap = text[place : mention.start]
-        length += len(gap)
+        length += mention.start - place
         places.append(length)
         length += 1
-        pieces += (gap, mention.mark)
+        pieces += (text[place : mention.start], mention.mark)
         place = mention.end
     pieces.append(text[place:])
     return Shape("".join(pieces).lower(), places)

@@ -76,17 +76,29 @@ class Stem:
 
     Attributes:
         text: the whole question in small letters.
-        words: the words of its last sentence, without those that ask.
-        clause: the words of its last clause.
-        content: those of its words that say what it is about.
     """
 
     def __init__(self, question: str) -> None:
         self.text = question.lower().rstrip(_BLANKS)
-        sentence = _last_sentence(_ASKING.sub("", self.text))
-        self.words = words(sentence)
-        self.clause = words(_COMMA.split(sentence)[-1])
-        self.content = frozenset(self.words) - EMPTY
+
+    @lazy
+    def _sentence(self) -> str:
+        return _last_sentence(_ASKING.sub("", self.text))
+
+    @lazy
+    def words(self) -> list[str]:
+        """The words of its last sentence, without those that ask."""
+        return words(self._sentence)
+
+    @lazy
+    def clause(self) -> list[str]:
+        """The words of its last clause."""
+        return words(_COMMA.split(self._sentence)[-1])
+
+    @lazy
+    def content(self) -> frozenset[str]:
+        """Those of its words that say what it is about."""
+        return frozenset(self.words) - EMPTY
 
     @lazy
     def runs(self) -> frozenset[tuple[str, ...]]:

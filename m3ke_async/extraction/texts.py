@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 
     from m3ke_async.extraction.amounts import Amount
 
-#: What a compact text keeps: letters, figures, and signs that stand before something; and what it drops.
-_KEPT = Pattern(r"[^\W_]|[%√∞∪∩∅]|[+\-/.<>=≤≥](?=\S)")
+#: What a compact text drops: all but letters, figures, and signs that stand before something.
 _DROPPED = Pattern(r"[\W_](?<![%√∞∪∩∅])(?:(?<![+\-/.<>=≤≥])|(?!\S))")
 _RAISED = str.maketrans("²³", "23")
 _NUMBERS = {
@@ -82,9 +82,16 @@ def _without_article(text: str) -> str:
     return text[found.end() :] if found else text
 
 
-def _places(text: str) -> list[int]:
+class _Places:
     """Where each character of the compact text stood."""
-    return [kept.start() for kept in _KEPT.finditer(text)]
+
+    def __init__(self, text: str) -> None:
+        dropped = (found.start() for found in _DROPPED.finditer(text))
+        self._kept_before = [place - count for count, place in enumerate(dropped)]
+
+    def __getitem__(self, at: int) -> int:
+        """Where the character at a place of the compact text stood."""
+        return at + bisect_right(self._kept_before, at)
 
 
 _TOKEN = Pattern(r"\d+(?:\.\d+)?|[a-z]+|[^\W\da-z_]")
@@ -112,7 +119,7 @@ class OptionTexts:
         self.plain = {letter: text.lower() for letter, text in options.items()}
         dense = {letter: _dense(_without_article(text)) for letter, text in options.items()}
         low = {letter: text.lower() for letter, text in dense.items()}
-        self._cased = len(set(low.values())) < len(set(dense.values()))
+        self._cased = dense != low and len(set(low.values())) < len(set(dense.values()))
         dense = dense if self._cased else low
         texts = list(dense.values())
         self.dense = {letter: text for letter, text in dense.items() if text and texts.count(text) == 1}
@@ -144,15 +151,15 @@ class OptionTexts:
 
     def _claim_texts(self, text: str, claims: _Claims) -> None:
         dense = _dense(text) if self._cased else compact(text)
-        places: list[int] = []
+        places: _Places | None = None
         for stems in (False, True) if len(text) < _SHORT else (False,):
             needles = self.stems if stems else {**self.dense, **self._doubled}
             for letter, needle in sorted(needles.items(), key=lambda item: -len(item[1])):
                 at = dense.find(needle)
-                places = places or (_places(text) if at >= 0 else [])
                 for _ in range(_MOST):
                     if at < 0:
                         break
+                    places = places or _Places(text)
                     end = at + len(needle)
                     if not (stems and needle.isdigit() and self._is_of_else(dense[end : end + 1])):
                         claims.claim(places[at], places[end - 1] + 1, letter)
@@ -200,12 +207,14 @@ class OptionTexts:
 
     def is_repeated(self, text: str, mention: Mention) -> bool:
         """Whether the question holds it with the words beside it, so that the reply only repeats them."""
+        if not self.is_asked(mention):
+            return False
         around = (
             compact(text[max(0, mention.start - 4) : mention.end]),
             compact(text[mention.start : mention.end + 4]),
         )
         own = len(self.dense.get(mention.letters, ""))
-        return self.is_asked(mention) and any(len(said) > own and said in self.question for said in around)
+        return any(len(said) > own and said in self.question for said in around)
 
 
 class _Claims:
