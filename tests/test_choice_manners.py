@@ -662,6 +662,24 @@ MANNERS: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
         },
     ),
     (
+        "下列表示电流单位的字母是",
+        ("B", "A", "D", "C"),
+        {
+            "B": [
+                "【答案】B",
+                "$\\boxed{\\text{B}}$",
+                "<answer>B</answer>",
+                '{"answer": "B"}',
+                "### B",
+                "正解：B",
+                "I choose B",
+                "答案→B",
+                "电流的单位是安培，用字母A表示",
+            ],
+            "C": ["【答案】C", "正解：C", "I would pick C.", "符号是D"],
+        },
+    ),
+    (
         "①民主 ②法治 ③自由 ④富强 中属于社会层面价值取向的是",
         ("①②", "②③", "③④", "①④"),
         {

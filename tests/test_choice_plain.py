@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 CITIES = {"A": "上海", "B": "北京", "C": "广州", "D": "西安"}
 LETTERS = {"A": "C", "B": "A", "C": "D", "D": "B"}
 TWINS = {"A": "北京", "B": "北京", "C": "B", "D": "D北京"}
+SIGNS = {"A": "上海（港）", "B": "一、二，三", "C": "“海”·空", "D": "不是A，是B"}
+DENIALS = {"A": "（错误）", "B": "选C", "C": "答案是D", "D": "，"}
 FORMULAS = {"A": "x2", "B": "b", "C": "Ｂ", "D": "100"}
 
 BEFORE = (
@@ -37,6 +39,25 @@ BEFORE = (
     "Answer: ",
     "answer is ",
     "The correct answer is ",
+    "**",
+    "**答案：",
+    "答案：**",
+    "【答案】",
+    "【正确答案】",
+    "【答案：",
+    "(",
+    "（",
+    "答案是（",
+    "**(",
+    "选项",
+    "选项 ",
+    "选",
+    "故选",
+    "所以选择",
+    "本题选(",
+    "应选择**",
+    "我选择",
+    "我选（",
 )
 AFTER = (
     "",
@@ -55,10 +76,27 @@ AFTER = (
     "、100.",
     ".C",
     ". B",
+    "**",
+    "**。",
+    "。**",
+    "**\n",
+    ")",
+    "）",
+    "）北京",
+    ") 北京。",
+    ")**",
+    ". 北京**",
+    "、上海（港）",
+    ". 一、二，三",
+    ". “海”·空",
+    ". 不是A，是B",
+    ". （错误）",
 )
 
 
-@pytest.mark.parametrize("options", [None, CITIES, LETTERS, TWINS, FORMULAS, {"A": "对", "B": "错"}])
+@pytest.mark.parametrize(
+    "options", [None, CITIES, LETTERS, TWINS, FORMULAS, SIGNS, DENIALS, {"A": "对", "B": "错"}]
+)
 @pytest.mark.parametrize("question", [None, "A点到B点，C是D的中点，答案是B吗？下列不属于首都的是"])
 def test_a_plain_reply_is_read_as_by_all_the_rules(
     options: dict[str, str] | None, question: str | None
@@ -75,10 +113,10 @@ def test_a_plain_reply_is_read_as_by_all_the_rules(
     st.tuples(
         st.sampled_from(BEFORE),
         st.sampled_from("ABCD"),
-        st.sampled_from(["", ".", "、", ". ", ":", "："]),
-        st.sampled_from(["", ".", "。", "\n"]),
+        st.sampled_from(["", ".", "、", ". ", ":", "：", ")", "）", ") "]),
+        st.sampled_from(["", ".", "。", "\n", "**", "**。"]),
     ),
-    st.text(max_size=6) | st.text("ABCDabcd01北京是不对think", max_size=6),
+    st.text(max_size=6) | st.text("ABCDabcd01北京是不对题问好选，、“”（）·", max_size=8),
     st.text(max_size=12) | st.none(),
 )
 def test_whatever_the_options_say_it_is_read_the_same(
@@ -109,7 +147,19 @@ def test_every_labelled_reply_is_read_the_same(shared: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["B", "B.\n", "答案：B", "B. 北京", "正确答案是B、北京。", "The answer is B."]
+    "reply",
+    [
+        "B",
+        "B.\n",
+        "答案：B",
+        "B. 北京",
+        "正确答案是B、北京。",
+        "The answer is B.",
+        "**B**",
+        "（B）北京",
+        "故选B。",
+        "答案：**B**",
+    ],
 )
 def test_the_usual_replies_are_plain(reply: str) -> None:
     assert plain(reply, CITIES) is not None

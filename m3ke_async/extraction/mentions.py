@@ -35,7 +35,8 @@ _LABEL = Pattern(
 )
 #: Words before and after a letter that make it an option's name, where it is an option's text too.
 _LABELS = Pattern(
-    r"(?:选|择|案|项|answer(?: is)?|option|choice|\A)[\s是为应:：(（\"'【\[{]{0,5}\Z|\n\s{0,3}[(（]?\Z",
+    r"(?:选|择|案|项|结论|正解|answer(?: is)?|option|choice|choose|pick|select|go with|boxed|\A)"
+    r"[\s是为应:：(（\"'【\[{】\]>#=→-]{0,12}\Z|\n\s{0,3}[(（]?\Z",
     re.IGNORECASE,
 )
 _LABELLED = Pattern(r"[)）]?\s?(?:选?项|[.、:：)）])")
@@ -65,8 +66,9 @@ _BULLETS = " -*•·>#\t"
 _LINE_START = frozenset(_BULLETS + "\n")
 _LIST_BEFORE = frozenset("选案是为:：择项除】]>{(（,，。；;、了以故\n")
 _LIST_AFTER = ("项", "选项", "都", "均", "皆", "说法", "正确", "错", "对", "不", "三", "两", "四", "全")
-#: What may stand between a letter and its option's text.
-_GLUE = Pattern(r"[ .．、:：,，)）(（\]】\n\"'“]{0,5}")
+#: The most characters between a letter and its option's text, and what they may be.
+_GLUED = 5
+_GLUE = Pattern(rf"[ .．、:：,，)）(（\]】\n\"'“]{{0,{_GLUED}}}")
 
 
 class Mention(NamedTuple):
@@ -134,7 +136,7 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
 
 def _is_text(text: str, start: int, end: int, letter: str) -> bool:
     """Whether letters that are an option's text are meant as that: they are no label and no answer."""
-    labels = _LABELS.search(text, max(0, start - 12), start) or _LABELLED.match(text, end)
+    labels = _LABELS.search(text, max(0, start - 24), start) or _LABELLED.match(text, end)
     return labels is None or letter not in LETTERS
 
 
@@ -184,15 +186,16 @@ def _are_plain(before: Mention, after: Mention) -> bool:
 def _told(text: str, end: int, letter: str, asked: Asked) -> int:
     """Where the option's own text ends if it follows the letter that ends at `end`, else 0."""
     option = asked.options.get(letter)
-    glue = _GLUE.match(text, end) if option else None
-    if not option or glue is None:
+    if not option or end + 1 >= len(text):
         return 0
-    last, size = glue.end(), len(option)
-    place = text.find(option, end + (size == 1), last + size)
-    if place >= 0:
+    size = len(option)
+    place = text.find(option, end + (size == 1), end + _GLUED + size)
+    if place < 0 and end + _GLUED + size <= len(text):
+        return 0
+    glue = _GLUE.match(text, end)
+    last = glue.end() if glue else end
+    if 0 <= place <= last:
         return place + size
-    if last + size <= len(text):
-        return 0
     for place in range(max(end, len(text) - size) + 1, min(last + 1, len(text))):
         if _breaks_off(text, end, place, option):
             return len(text)

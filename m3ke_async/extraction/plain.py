@@ -1,4 +1,4 @@
-"""The replies that most models give most of the time: a letter, its option's text, an answer label before it.
+"""The replies that most models give most of the time: a letter, its option's text, words of answer before it.
 
 They need no reading. What is returned for them is what the rules return; the tests hold the two together.
 """
@@ -13,24 +13,33 @@ from m3ke_async.extraction.patterns import Pattern
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: By the rule that decides, the words before the letter.
+_WORDS = {
+    "zh-answer": r"【?(?:正确|最终)?答案】?(?:是|为)?[:：]?\s?",
+    "en-answer": r"(?:[Tt]he )?(?:correct |final )?[Aa]nswer(?: is|:) ",
+    "zh-conclude": r"(?:故|因此|所以|本题|应)选择?",
+    "zh-choose": r"我选择?",
+}
 _PLAIN = Pattern(
-    r"\s{0,4}(?:(?P<zh>(?:正确|最终)?答案(?:是|为)?[:：]?\s?)"
-    r"|(?P<en>(?:[Tt]he )?(?:correct |final )?[Aa]nswer(?: is|:) ))?"
-    r"(?P<letter>[A-D])(?:(?:[.、]\s?|[:：])(?P<text>\w{2,64}))?[.。]?\s{0,4}\Z"
+    rf"\s{{0,4}}(?:\*\*)?(?:{'|'.join(f'({words})' for words in _WORDS.values())}|(?:选项)?)(?:\*\*)?"
+    r"(?:(?P<letter>[A-D])|[(（](?P<bracketed>[A-D])[)）])"
+    r"(?:(?:[.、]\s?|[:：]|(?<=[)）])\s?)(?P<text>[\w，、“”（）·]{2,64}))?(?:\*\*)?[。.]?(?:\*\*)?\s{0,4}\Z"
 )
+_RULES = (*_WORDS, "whole")
 #: The longest reply that is tried.
 _LONGEST = 120
 
 
 def plain(reply: str, options: Mapping[str, str] | None) -> Pick | None:
-    """The choice of a reply that is nothing but a letter, an answer label and the option's own text."""
+    """The choice of a reply that is nothing but a letter, words of answer and the option's own text."""
     found = _PLAIN.match(reply) if len(reply) <= _LONGEST else None
     if found is None:
         return None
-    letter, text = found["letter"], found["text"]
-    if options and (letter not in options or (text and text != options[letter])):
+    *words, letter, bracketed, text = found.groups()
+    name = "letter" if letter else "bracketed"
+    if options and (found[name] not in options or (text and text != options[found[name]])):
         return None
-    if text and not (options and text.isalnum()):
+    if text and not options:
         return None
-    rule = "zh-answer" if found["zh"] else "en-answer" if found["en"] else "whole"
-    return Pick(letter, rule, *found.span("letter"))
+    rule = next((rule for rule, said in zip(_RULES, words, strict=False) if said), "whole")
+    return Pick(found[name], rule, *found.span(name))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from m3ke_async.extraction.rules import MENTION, Place, Rule, Says, Tier
 
-RULES_VERSION = "6"
+RULES_VERSION = "7"
 
 _IS = r"[\s:：=是为应该当选择就只能最终显然即乃便仍还填的故无疑】\])）〕」』>》“\"#,，-]{0,16}"
 _CHOSEN = r"(?:择|取|定|了|出|的?是|为|答案)?[:：\s]{0,3}@"
