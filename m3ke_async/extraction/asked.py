@@ -112,5 +112,5 @@ class Asked:
         if says is REJECT:
             return False
         if self.asks is NOT:
-            return {FAILS: True, HOLDS: False}.get(says)
+            return True if says is FAILS else False if says is HOLDS else None
         return (says in (TRUE, HOLDS)) == (self.asks is RIGHT)

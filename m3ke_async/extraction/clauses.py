@@ -83,7 +83,7 @@ _SUBJECT = Pattern(
 )
 #: What only seems to hold.
 _SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
-_NEVER, _NEGATED, _LINE_END = (Pattern(pattern) for pattern in ("(?!)", r"[不非没未]|not\b|n't", "\n"))
+_NEGATED = Pattern(r"[不非没未]|not\b|n't")
 _LATIN = Pattern(r"[a-z][a-z']")
 #: What settles a mention, even after a word on whether it holds.
 _FIRM = (ANSWER, LIKELY, REJECT)
@@ -97,14 +97,6 @@ _CUE_ENDS = frozenset(
     '案能定项择号母问是为：:=应该当选就只终最显然即乃便仍还填的故无疑】])）〕」』>》“"#,，-答解果论正取了出也以行个述法描'
     "意求准改更那这但过而。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐□☒○✗×✘❌╳除掉汰非会太不用写は은는이え답于.!！?？x"
 )
-#: What must not stand between a mention and what is said of it.
-_SPOILS = dict.fromkeys(Says, _NEVER) | {
-    ANSWER: _NEGATED,
-    LIKELY: _NEGATED,
-    REJECT: _NEGATED,
-    TICK: _LINE_END,
-    CROSS: _LINE_END,
-}
 _ALL = Pattern(r"都|均|全|\ball\b|every")
 _ALL_OTHERS = Pattern(r"[以之]?外?[，,]?\s?其[他余它](?:选项|各项|三[项个])?[都均皆全](?:是|属于)")
 _WHETHER = Pattern(r"[是能可]否|\bwhether\b")
@@ -198,10 +190,10 @@ class Grammar:
             tells = listed and ("\n" in said or _goes_on(shape, index))
             if tells or (says is LIKELY and len(mention.letters) == len(LETTERS)):
                 return None  # the options are only told one after another
-            says = self._stands(form, mention, start, at, says, asked)
+            says = self._stands(form, mention, start, at, asked, says=says)
         return Event(at, mention.letters, says, rule.name, mention)
 
-    def _stands(self, form: str, mention: Mention, start: int, at: int, says: Says, asked: Asked) -> Says:
+    def _stands(self, form: str, mention: Mention, start: int, at: int, asked: Asked, *, says: Says) -> Says:
         """What is left of a statement in its clause, which may doubt or deny it."""
         said = form[start:at]
         before = _clause(form, start + (said[:1] in _PAUSE))
@@ -331,10 +323,15 @@ def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit 
             return None
         gap = form[start : hits[0].start]
         for hit in hits:
-            if len(gap) <= hit.rule.reach and not _SPOILS[hit.rule.says].search(gap):
+            if len(gap) <= hit.rule.reach and not _is_spoilt(gap, hit.rule.says):
                 return hit
         place = hits[0].start + 1
     return None
+
+
+def _is_spoilt(gap: str, says: Says) -> bool:
+    """Whether something stands between a mention and what is said of it that keeps the two apart."""
+    return ("\n" in gap) if says in _MARKS else says in _FIRM and _NEGATED.search(gap) is not None
 
 
 def _by_polarity(said: str, asked: Asked) -> Says:

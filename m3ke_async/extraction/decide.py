@@ -56,6 +56,27 @@ def statement(form: str, events: Sequence[Event]) -> Pick:
     An earlier one stands unless it named the same letters, was taken back in between, or named several
     of which the last one takes one.
     """
+    stated, likely, beside = _apart(events)
+    if beside:
+        return _beside(beside, [event for event in events if event.says in _STATED])
+    if stated and likely and _replaces(form, stated[-1], likely):
+        stated.append(likely[-1])
+    stated = stated or likely
+    if not stated or _TAKEN_BACK.search(form, stated[-1].at):
+        return NOTHING
+    last = stated[-1]
+    letters = set(last.letters)
+    for earlier in reversed(stated[:-1]):
+        named = set(earlier.letters)
+        if named != letters and not named > letters:
+            if not is_retracted(form, earlier.at + 1, last.at):
+                letters |= named
+            break
+    return picked(letters, last.rule, last.mention)
+
+
+def _apart(events: Sequence[Event]) -> tuple[list[Event], list[Event], list[Event]]:
+    """The events that state, that likely state, and that stand beside another."""
     stated: list[Event] = []
     likely: list[Event] = []
     beside: list[Event] = []
@@ -66,33 +87,27 @@ def statement(form: str, events: Sequence[Event]) -> Pick:
             likely.append(event)
         elif event.says is ALSO:
             beside.append(event)
-    if beside:
-        named = {letter for event in (*stated, *likely, *beside) for letter in event.letters}
-        later = [event for event in events if event.says in _STATED and event.at > beside[-1].at]
-        if later and len(later[-1].letters) == 1 and later[-1].letters in named:
-            return picked(later[-1].letters, later[-1].rule, later[-1].mention)
-        return picked(named, beside[-1].rule, beside[-1].mention)
-    if stated and likely and likely[-1].at > stated[-1].at:
-        firm, late = stated[-1], likely[-1]
-        after = {event.letters for event in likely if event.at > firm.at}
-        if (len(after) == 1 and set(firm.letters) > set(late.letters)) or is_retracted(
-            form, firm.at + 1, late.at
-        ):
-            stated.append(late)
-    stated = stated or likely
-    if not stated:
-        return NOTHING
-    last = stated[-1]
-    if _TAKEN_BACK.search(form, last.at):
-        return NOTHING
-    letters = set(last.letters)
-    for earlier in reversed(stated[:-1]):
-        named = set(earlier.letters)
-        if named != letters and not named > letters:
-            if not is_retracted(form, earlier.at + 1, last.at):
-                letters |= named
-            break
-    return picked(letters, last.rule, last.mention)
+    return stated, likely, beside
+
+
+def _beside(beside: Sequence[Event], stated: Sequence[Event]) -> Pick:
+    """All that is said to be the answer beside each other, unless a statement after it takes one of them."""
+    named = {letter for event in (*stated, *beside) for letter in event.letters}
+    last = stated[-1] if stated else None
+    if last and last.at > beside[-1].at and len(last.letters) == 1 and last.letters in named:
+        return picked(last.letters, last.rule, last.mention)
+    return picked(named, beside[-1].rule, beside[-1].mention)
+
+
+def _replaces(form: str, firm: Event, likely: Sequence[Event]) -> bool:
+    """Whether the last likely statement stands for the last firm one, after which it comes."""
+    late = likely[-1]
+    if late.at <= firm.at:
+        return False
+    after = {event.letters for event in likely if event.at > firm.at}
+    return (len(after) == 1 and set(firm.letters) > set(late.letters)) or is_retracted(
+        form, firm.at + 1, late.at
+    )
 
 
 def verdict(events: Sequence[Event], asked: Asked) -> Pick:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.decide import Pick
+from m3ke_async.extraction.noise import LETTERS
 from m3ke_async.extraction.patterns import Pattern
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ _PLAIN = Pattern(
     r"(?:(?P<letter>[A-D])|[(（](?P<bracketed>[A-D])[)）])"
     r"(?:(?:[.、]\s?|[:：]|(?<=[)）])\s?)(?P<text>[\w，、“”（）·]{2,64}))?(?:\*\*)?[。.]?(?:\*\*)?\s{0,4}\Z"
 )
-_RULES = (*_WORDS, "whole")
 #: The longest reply that is tried.
 _LONGEST = 120
 
@@ -35,11 +35,9 @@ def plain(reply: str, options: Mapping[str, str] | None) -> Pick | None:
     found = _PLAIN.match(reply) if len(reply) <= _LONGEST else None
     if found is None:
         return None
-    *words, letter, bracketed, text = found.groups()
-    name = "letter" if letter else "bracketed"
-    if options and (found[name] not in options or (text and text != options[found[name]])):
+    name = "letter" if found["letter"] else "bracketed"
+    letter, text = found[name], found["text"]
+    if letter not in (options or LETTERS) or (text and not (options and text == options[letter])):
         return None
-    if text and not options:
-        return None
-    rule = next((rule for rule, said in zip(_RULES, words, strict=False) if said), "whole")
-    return Pick(found[name], rule, *found.span(name))
+    rule = next((rule for rule, said in zip(_WORDS, found.groups(), strict=False) if said), "whole")
+    return Pick(letter, rule, *found.span(name))
