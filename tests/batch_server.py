@@ -24,7 +24,7 @@ from aiohttp import web
 from tests.server import completion, right, running_in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from types import TracebackType
 
 _MARK = re.compile(r"Q\d+-\d+")
@@ -222,6 +222,8 @@ class BatchServer:
 
     async def _retrieve(self, request: web.Request) -> web.Response:
         id_ = request.match_info["id"]
+        if id_ not in self.batches:
+            raise web.HTTPNotFound
         batch = self.batches[id_]
         stages = self.stages_of.get([*self.batches].index(id_), self.stages)
         status = stages[min(self._looks[id_], len(stages) - 1)]
@@ -279,10 +281,4 @@ def all_right(lines: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
 def in_thread() -> Iterator[BatchServer]:
     """A server in a loop of its own, for tests that block theirs."""
     with running_in_thread(BatchServer()) as server:
-        yield server
-
-
-async def started() -> AsyncIterator[BatchServer]:
-    """A server in the test's own loop, for a fixture."""
-    async with BatchServer() as server:
         yield server

@@ -5,38 +5,30 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from m3ke_async.batch.asking import Steps, ask_in_batches
+from m3ke_async.batch.asking import Steps
 from m3ke_async.batch.state import Batches, Stage
 from m3ke_async.errors import ExitCode, IncompleteError, StoppedError, UsageError
 from m3ke_async.profile import BatchKind
 from m3ke_async.providers import load_profile, profile_names
 from m3ke_async.request import Outcome
-from m3ke_async.run import RunResult, run
-from m3ke_async.rundir import RunDir
-from tests.asking import Notes, lines, settings
+from m3ke_async.run import run
+from tests.asking import lines, settings
 from tests.batch_server import BatchServer, Fault, all_right, answered, not_asked, refused
-from tests.questions import marks, write_suite
-from tests.server import right
+from tests.batching import KEY, RIGHT, Bench, Killed, killed_before, letters, quick
+from tests.questions import marks
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from functools import partial
+    from collections.abc import AsyncIterator
     from pathlib import Path
-
-KEY = "sk-test-0123456789abcdef"
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("m3ke_async.batch.waiting._SOON", 0.01)
-    monkeypatch.setattr("m3ke_async.batch.waiting._SELDOM", 0.01)
-    monkeypatch.setattr("m3ke_async.batch.client._SETTLE", 0.01)
-    monkeypatch.setattr("m3ke_async.retry.BACKOFF_START", 0.002)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
 
 
 @pytest.fixture
@@ -45,42 +37,9 @@ async def server() -> AsyncIterator[BatchServer]:
         yield started
 
 
-class Bench:
-    """A suite, a results folder, and runs by batches at a server."""
-
-    def __init__(self, folder: Path, server: BatchServer) -> None:
-        self.suite = write_suite(folder / "suite", tasks=2, rows=3)
-        self.results, self.url, self.notes = folder / "results", server.url, Notes()
-
-    async def run(self, steps: Steps = Steps.ALL, *, provider: str = "openai", **options: Any) -> RunResult:
-        from functools import partial
-
-        given = settings(
-            self.suite, self.url, self.results, model=f"{provider}/m", batch=True, name="r", **options
-        )
-        asking: partial[Any] = partial(ask_in_batches, steps=steps)
-        keys = dict.fromkeys(load_profile(provider).key_env, KEY)
-        return await run(given, display=self.notes, environ=keys, asking=asking)
-
-    @property
-    def batches(self) -> Batches:
-        return Batches.read(RunDir(self.results / "r"))
-
-    @property
-    def said(self) -> str:
-        return "\n".join([*self.notes.said, *self.notes.warned])
-
-
 @pytest.fixture
 def bench(tmp_path: Path, server: BatchServer) -> Bench:
     return Bench(tmp_path, server)
-
-
-def letters(result: RunResult) -> dict[str, str | None]:
-    return {f"Q{int(line['task'][5:7])}-{line['id']}": line["choice"] for line in lines(result)}
-
-
-RIGHT = {mark: right(mark) for mark in marks(2, 3)}
 
 
 async def test_a_run_is_submitted_waited_for_and_collected(bench: Bench, server: BatchServer) -> None:
@@ -298,26 +257,6 @@ async def test_a_create_that_answers_nonsense_makes_no_second_batch(
     result = await bench.run()
     assert letters(result) == RIGHT
     assert set(server.bills.values()) == {1}
-
-
-class Killed(BaseException):
-    """Stands for a kill: nothing catches it."""
-
-
-@contextmanager
-def killed_before(stage: Stage) -> Iterator[None]:
-    """A command that is killed before it has noted that a part has come to this stage."""
-    put = Batches.put
-
-    def die(self: Batches, part: Any, **changes: Any) -> Any:
-        if changes.get("stage") is stage:
-            raise Killed
-        return put(self, part, **changes)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Batches, "put", die)
-        with pytest.raises(Killed):
-            yield
 
 
 @pytest.mark.parametrize("left", ["nothing", "half"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.adaptation import StartOverError
 from m3ke_async.batch.cancelling import cancel
 from m3ke_async.batch.client import BatchClient, batch_address, batch_api
+from m3ke_async.batch.made import take_word
 from m3ke_async.batch.questions import check_answers, count_stored
 from m3ke_async.batch.state import Batches, under_way
 from m3ke_async.batch.submitting import Submitter
@@ -45,12 +46,27 @@ def check_batch(target: Target, settings: RunSettings) -> None:
 
 
 async def ask_in_batches(
-    session: Session, store: ReplyStore, *, price: Price | None, signals: bool, steps: Steps = Steps.ALL
+    session: Session,
+    store: ReplyStore,
+    *,
+    price: Price | None,
+    signals: bool,
+    steps: Steps = Steps.ALL,
+    made: str | None = None,
 ) -> None:
     """Ask everything that is owed by batches, as far as the steps go.
 
+    Args:
+        session: the command.
+        store: where replies go.
+        price: of tokens, where known.
+        signals: whether Ctrl-C and SIGTERM drain what is asked live.
+        steps: how far.
+        made: what the user saw in the provider's console, as of `take_word`; None where nobody looked.
+
     Raises:
         DataError: batch.json is damaged.
+        UsageError: the user's word does not fit.
         IncompleteError: batches are under way, or left questions without a reply.
         StoppedError: the provider refuses.
     """
@@ -63,6 +79,8 @@ async def ask_in_batches(
     started = asyncio.get_running_loop().time()
     try:
         async with client:
+            if made is not None:
+                await take_word(batches, client, display, made)
             if steps is Steps.CANCEL:
                 await cancel(batches, client, display)
                 count_stored(session, store)
@@ -75,18 +93,7 @@ async def ask_in_batches(
                 submitter.say_open()
                 session.elsewhere = {}  # what could be submitted is, and the rest was told of
                 return
-            while True:
-                try:
-                    await waiter.collect(wait=steps is Steps.ALL)
-                    break
-                except StartOverError as refusal:
-                    session.start_over(refusal)
-                    if steps is Steps.COLLECT and settings.then is None:
-                        raise IncompleteError(
-                            f"{refusal}; to submit that: m3ke batch submit {session.directory.path}"
-                        ) from None
-                if steps is Steps.ALL:
-                    await submitter.submit()
+            await _collect(session, submitter, waiter, wait=steps is Steps.ALL)
     finally:
         session.tally.ledger.seconds += asyncio.get_running_loop().time() - started
     session.tally.total = session.evaluation.total  # what was under way has come, or is owed
@@ -97,3 +104,20 @@ async def ask_in_batches(
     elif steps is Steps.COLLECT:
         with suppress(DataError):  # of another run, whose trouble is told where something is asked
             session.elsewhere = under_way(results)
+
+
+async def _collect(session: Session, submitter: Submitter, waiter: Waiter, *, wait: bool) -> None:
+    """Collect; where all was refused and one waits for it, what the model takes is submitted."""
+    while True:
+        try:
+            await waiter.collect(wait=wait)
+        except StartOverError as refusal:
+            session.start_over(refusal)
+            if wait:
+                await submitter.submit()
+            elif session.evaluation.settings.then is None:
+                raise IncompleteError(
+                    f"{refusal}; to submit that: m3ke batch submit {session.directory.path}"
+                ) from None
+        else:
+            return

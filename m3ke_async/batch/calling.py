@@ -15,9 +15,10 @@ from m3ke_async.retry import RetryPolicy
 from m3ke_async.scrub import scrub_all
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from m3ke_async.address import Address
+    from m3ke_async.batch.state import Part
     from m3ke_async.faults import Decision
     from m3ke_async.target import Target
 
@@ -30,6 +31,22 @@ class AwayError(IncompleteError):
 
 class GoneError(StoppedError):
     """The provider does not know what is asked for."""
+
+
+async def for_each(parts: Iterable[Part], do: Callable[[Part], Awaitable[None]]) -> None:
+    """Do something with the batches of parts; one that cannot be had holds back no other.
+
+    Raises:
+        StoppedError, AwayError: the first trouble, once all had their turn.
+    """
+    trouble: StoppedError | AwayError | None = None
+    for part in parts:
+        try:
+            await do(part)
+        except (StoppedError, AwayError) as error:
+            trouble = trouble or error
+    if trouble is not None:
+        raise trouble
 
 
 class Caller:

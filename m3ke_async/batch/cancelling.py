@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from m3ke_async.batch.calling import GoneError
+from m3ke_async.batch.calling import GoneError, for_each
+from m3ke_async.batch.made import find_made
 from m3ke_async.batch.state import Stage
 
 if TYPE_CHECKING:
@@ -14,17 +15,24 @@ if TYPE_CHECKING:
 
 
 async def cancel(batches: Batches, client: BatchClient, display: Display) -> None:
-    """Begin nothing more; what was answered already can be collected, and is paid."""
-    for part in batches.open:
+    """Begin nothing more; what was answered already can be collected, and is paid.
+
+    Raises:
+        StoppedError, AwayError: a batch cannot be had; the others were cancelled.
+    """
+
+    async def cancel_part(part: Part) -> None:
         batch_id = part.batch_id
         if part.stage is Stage.CREATING:  # it may be there without its name being known
-            found = await client.find_batch(part.file_id or "", part.dead)
+            found = await find_made(client, part, f"m3ke batch cancel {batches.run.path}")
             batch_id = found.id if found is not None else None
         if batch_id is None:
             batches.close(part, reason="cancelled before it was submitted")
-            continue
+            return
         submitted = batches.put(part, stage=Stage.SUBMITTED, batch_id=batch_id)
         await _cancel(batches, client, display, submitted, batch_id)
+
+    await for_each(batches.open, cancel_part)
 
 
 async def _cancel(batches: Batches, client: BatchClient, display: Display, part: Part, batch_id: str) -> None:

@@ -184,19 +184,18 @@ class BatchClient:
 
         return await self._caller.call("uploading a file", send)
 
-    async def create(self, file_id: str, *, dead: tuple[str, ...]) -> RemoteBatch:
+    async def create(
+        self, file_id: str, *, before_again: Callable[[], Awaitable[RemoteBatch | None]]
+    ) -> RemoteBatch:
         """Make the batch of a file that has none, and no second one where an answer is lost.
 
         Args:
             file_id: of its requests.
-            dead: batches of this file that came to nothing.
+            before_again: looks for it where an answer was lost.
 
         Raises:
             StoppedError, IncompleteError: it is not made, or nobody knows whether it was.
         """
-
-        async def look() -> RemoteBatch | None:
-            return await self.find_batch(file_id, dead)
 
         async def send() -> RemoteBatch:
             answer = await self._sdk.batches.with_raw_response.create(
@@ -206,7 +205,7 @@ class BatchClient:
             )
             return self._read(answer.content)
 
-        return await self._caller.call("creating a batch", send, before_again=look)
+        return await self._caller.call("creating a batch", send, before_again=before_again)
 
     def _read(self, content: bytes) -> RemoteBatch:
         """The batch that an answer describes, whose words are shown and stored."""
@@ -273,12 +272,27 @@ class BatchClient:
         return None
 
     async def find_batch(self, file_id: str, dead: tuple[str, ...]) -> RemoteBatch | None:
-        """The batch that was made of a file; None where two looks at the list show none."""
+        """The batch that was made of a file; None where two looks at the list show none.
+
+        Args:
+            file_id: of its requests.
+            dead: batches of this file that came to nothing.
+
+        Raises:
+            StoppedError, AwayError: the list cannot be read, or leaves open what a batch was made of.
+        """
+        unclear: str | None = None
         for pause in (0.0, _SETTLE):
             await asyncio.sleep(pause)
             async for batch in self._listed(self._sdk.batches.with_raw_response.list, RemoteBatch.from_json):
-                if batch.file_id == file_id and batch.id not in dead:
+                if batch.id in dead:
+                    continue
+                if batch.file_id == file_id:
                     return batch
+                if batch.file_id is None:
+                    unclear = batch.id
+        if unclear is not None:
+            raise StoppedError(f"the provider's list does not say of which file {unclear} was made")
         return None
 
     async def _listed(

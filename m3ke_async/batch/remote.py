@@ -24,7 +24,7 @@ class RemoteBatch:
     Attributes:
         id: the provider's name for it.
         status: the provider's word, in lower case.
-        file_id: of its requests.
+        file_id: of its requests; None where it is not told.
         results: ids or addresses of the files of replies and of errors, those that there are.
         total, done: requests, and those that were answered or failed; None is unknown.
         ended_at: Unix time; None while it goes on, or where it is not told.
@@ -64,10 +64,11 @@ class RemoteBatch:
         done = [counts[name] for name in ("completed", "failed") if type(counts.get(name)) is int]
         ends = [table.get(f"{word}_at") for word in _ENDED]
         results = (table.get("output_file_id"), table.get("error_file_id"))
+        file_id = table.get("input_file_id")
         return cls(
             id=table["id"],
             status=one_line(str(table.get("status")).lower(), limit=60),
-            file_id=table.get("input_file_id"),
+            file_id=file_id if isinstance(file_id, str) else None,
             results=tuple(one for one in results if isinstance(one, str) and one),
             total=counts["total"] if type(counts.get("total")) is int else None,
             done=sum(done) if done else None,

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from m3ke_async.batch.client import batch_address, batch_api
+from m3ke_async.batch.made import find_made
 from m3ke_async.batch.questions import owed_requests
 from m3ke_async.batch.state import FOLDER_NAME, Stage, under_way
 from m3ke_async.batch.write import Limit, write_parts
@@ -16,6 +17,7 @@ from m3ke_async.verified import locked
 
 if TYPE_CHECKING:
     from m3ke_async.batch.client import BatchClient
+    from m3ke_async.batch.remote import RemoteBatch
     from m3ke_async.batch.state import Batches, Part
     from m3ke_async.session import Session
     from m3ke_async.store import ReplyStore
@@ -44,6 +46,7 @@ class Submitter:
         self._settings = session.evaluation.settings
         self._address = batch_address(session.target, session.evaluation.address)
         self._api = batch_api(session.target)
+        self._collect = f"m3ke batch collect {session.directory.path}"
 
     async def submit(self) -> None:
         """Carry on with what an earlier command began, then submit what is owed beside it."""
@@ -85,12 +88,16 @@ class Submitter:
         if part.stage is Stage.UPLOADING:
             file_id = await client.upload(batches.file(part), begun=begun)
             part = batches.put(part, stage=Stage.UPLOADED, file_id=file_id)
-        file_id, found = part.file_id or "", None
+        found: RemoteBatch | None = None
+
+        async def look() -> RemoteBatch | None:
+            return await find_made(client, part, self._collect)
+
         if part.stage is Stage.CREATING:
-            found = await client.find_batch(file_id, part.dead)
+            found = await look()
         if found is None:
             part = batches.put(part, stage=Stage.CREATING, submitted_at=time.time())
-        made = found or await client.create(file_id, dead=part.dead)
+        made = found or await client.create(part.file_id or "", before_again=look)
         batches.put(part, stage=Stage.SUBMITTED, batch_id=made.id, status=made.status)
         questions = counted(part.requests, "question")
         self._session.display.say(
@@ -130,12 +137,11 @@ class Submitter:
             return
         hours = self._api.window_hours
         run, title = self._session.directory.path, self._session.target.profile.title
-        collect = f"m3ke batch collect {run}"
         ends = sum(part.requests for part in parts if part.status.startswith("cancel"))
         if ends:
             self._session.display.say(
                 f"{counted(ends, 'question is', 'questions are')} in batches that are being cancelled; "
-                f"to collect what was answered before: {collect}; to submit the rest then: "
+                f"to collect what was answered before: {self._collect}; to submit the rest then: "
                 f"m3ke batch submit {run}"
             )
         questions = sum(part.requests for part in parts) - ends
@@ -143,5 +149,5 @@ class Submitter:
             within = f", which has {counted(hours, 'hour')}" if hours else ""
             self._session.display.say(
                 f"{counted(questions, 'question is', 'questions are')} with {title}{within}; "
-                f"to collect: {collect}"
+                f"to collect: {self._collect}"
             )

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from m3ke_async.batch.calling import AwayError, GoneError
+from m3ke_async.batch.calling import AwayError, GoneError, for_each
 from m3ke_async.batch.collect import Collector, add_to_tally, take_lines
 from m3ke_async.batch.questions import all_keys, estimate, requests_of
 from m3ke_async.batch.state import Stage
@@ -66,9 +66,9 @@ class Waiter:
         started, pause, heard = loop.time(), _SOON, loop.time()
         while True:
             try:
-                await self._look_at_all(self._batches.open)
-                await self._look_at_all(await self._submitter.carry_on())
-                await self._look_at_all(await self._submitter.submit_again())
+                await for_each(self._batches.open, self._look)
+                await for_each(await self._submitter.carry_on(), self._look)
+                await for_each(await self._submitter.submit_again(), self._look)
                 heard = loop.time()
             except AwayError as away:
                 if not wait or loop.time() - heard > _PATIENCE:
@@ -89,17 +89,6 @@ class Waiter:
         questions = sum(part.requests for part in parts)
         those = counted(questions, "question is", "questions are")
         return f"{those} in batches that are under way: collect again later"
-
-    async def _look_at_all(self, parts: list[Part]) -> None:
-        """See how far parts are; one that cannot be had holds back no other."""
-        trouble: StoppedError | AwayError | None = None
-        for part in parts:
-            try:
-                await self._look(part)
-            except (StoppedError, AwayError) as error:
-                trouble = trouble or error
-        if trouble is not None:
-            raise trouble
 
     async def _look(self, part: Part) -> None:
         """See how far a part is, and take its results where it has ended."""

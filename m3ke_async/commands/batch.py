@@ -50,7 +50,9 @@ def _batch_settings(
 _CHANGEABLE = ("data", "then", "max_cost", "max_requests", "max_tokens_total", "max_time", "price")
 
 
-def _run_batch(steps: str, settings: RunSettings, *, quiet: bool, as_json: bool) -> int:
+def _run_batch(
+    steps: str, settings: RunSettings, *, quiet: bool, as_json: bool, made: str | None = None
+) -> int:
     from functools import partial
     from shlex import quote
 
@@ -61,7 +63,7 @@ def _run_batch(steps: str, settings: RunSettings, *, quiet: bool, as_json: bool)
     from m3ke_async.run import run as run_evaluation
     from m3ke_async.rundir import RunDir
 
-    asking = partial(ask_in_batches, steps=Steps(steps))
+    asking = partial(ask_in_batches, steps=Steps(steps), made=made)
     display = make_display(quiet=quiet)
     if steps in {"cancel", "collect"}:
         run_path = Path(settings.results) / f"{settings.name}{settings.shard.suffix}"
@@ -85,6 +87,13 @@ def _run_batch(steps: str, settings: RunSettings, *, quiet: bool, as_json: bool)
     return ExitCode.COMPLETE
 
 
+_MADE = click.option(
+    "--made",
+    metavar="ID|none",
+    help="Where the provider's list cannot be read: the batch that its console shows for the file.",
+)
+
+
 @batch.command(context_settings=CONTEXT)
 @click.argument("run", metavar="RUN|MODEL", type=TEXT)
 @run_options
@@ -97,32 +106,42 @@ def submit(run: str, config: Path | None, *, quiet: bool, as_json: bool, **optio
 @batch.command(context_settings=CONTEXT)
 @click.argument("run", metavar="RUN", type=TEXT)
 @click.option("--then", metavar="live", help="Ask now what the batches left without a reply.")
+@_MADE
 @DATA
 @RESULTS
 @QUIET
 @JSON
-def collect(run: str, then: str | None, data: str | None, results: str, *, quiet: bool, as_json: bool) -> int:
+def collect(
+    run: str,
+    then: str | None,
+    made: str | None,
+    data: str | None,
+    results: str,
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> int:
     """Take the replies of RUN's batches that have ended.
 
     What a killed command had begun to submit is submitted.
     """
     settings = _batch_settings(run, None, {"then": then, "data": data, "results": results})
-    return _run_batch("collect", settings, quiet=quiet, as_json=as_json)
+    return _run_batch("collect", settings, quiet=quiet, as_json=as_json, made=made)
 
 
 @batch.command(context_settings=CONTEXT)
 @click.argument("run", metavar="RUN", type=TEXT)
+@_MADE
 @DATA
 @RESULTS
 @QUIET
-def cancel(run: str, data: str | None, results: str, *, quiet: bool) -> int:
+def cancel(run: str, made: str | None, data: str | None, results: str, *, quiet: bool) -> int:
     """Begin nothing more of RUN's batches.
 
     What was answered can be collected, and is paid.
     """
-    return _run_batch(
-        "cancel", _batch_settings(run, None, {"data": data, "results": results}), quiet=quiet, as_json=False
-    )
+    settings = _batch_settings(run, None, {"data": data, "results": results})
+    return _run_batch("cancel", settings, quiet=quiet, as_json=False, made=made)
 
 
 @batch.command(context_settings=CONTEXT)
