@@ -46,8 +46,8 @@ class Address:
             `/v1`. It has none itself, so that whoever moves there does not come back.
     """
 
-    ask: str
-    look: str
+    ask: str = field(repr=False)
+    look: str = field(repr=False)
     public: str
     loopback: bool
     credentials: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from m3ke_async.address import parse_address
@@ -47,7 +47,7 @@ class Target:
     profile: Profile
     protocol: Protocol
     model: str
-    key: str | None
+    key: str | None = field(repr=False)
     addresses: tuple[Address, ...]
     hosted: Hosted | None = None
 

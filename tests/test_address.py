@@ -100,6 +100,10 @@ def test_what_is_kept_of_an_address_has_no_secret(base: str, public: str) -> Non
     assert parse_address(base).public == public
 
 
+def test_an_address_shows_no_secret_of_its_own() -> None:
+    assert SECRET not in repr(parse_address(f"http://u:{SECRET}@h/v1?api-key={SECRET}"))
+
+
 def test_the_secret_is_still_sent() -> None:
     assert parse_address(f"https://h/v1?key={SECRET}").ask.endswith(f"?key={SECRET}")
 

@@ -16,7 +16,7 @@ from m3ke_async.engine import _ROOM, GRACE
 from m3ke_async.errors import DataError, IncompleteError, StoppedError
 from m3ke_async.request import Reply
 from m3ke_async.retry import RETRY_BUDGET
-from m3ke_async.store import ReplyStore, StoreError
+from m3ke_async.store import Kept, ReplyStore, StoreError
 from m3ke_async.tally import Budget, Price
 from tests import fake_time
 from tests.asking import Bench, make_ask
@@ -83,8 +83,17 @@ def test_a_reply_is_in_the_store_before_it_is_counted(store: ReplyStore, wire: W
         with ReplyStore(store.path) as other:  # another reader sees it: it is committed
             stored.append(other.get(make_ask(f"Q0-{len(stored)}").request.key) == reply)
 
-    run(bench(store, wire, marks(1, 9), concurrency=1, on_reply=on_reply))
+    asking = bench(store, wire, marks(1, 9), concurrency=1, on_reply=on_reply)
+    counted: list[int] = []
+
+    class Counts:
+        def add(self, kept: Kept) -> None:
+            counted.append(asking.tally.answered)
+
+    store.follower = Counts()  # is told when the reply is durable
+    run(asking)
     assert stored == [True] * 9
+    assert counted == list(range(9))
 
 
 def test_the_reply_tells_its_attempts_and_the_latency_of_the_one_that_succeeded(

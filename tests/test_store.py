@@ -65,6 +65,15 @@ def superseded(path: Path) -> list[str]:
 # Replies
 
 
+def test_a_power_cut_may_cost_the_last_moments_and_never_the_file(path: Path) -> None:
+    with ReplyStore(path) as store:
+        pragmas = [
+            store._file.database.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("journal_mode", "synchronous")
+        ]
+    assert pragmas == ["wal", 1]  # NORMAL: the log is synchronised before its pages go into the file
+
+
 @pytest.mark.parametrize("reply", [FULL, Reply(""), Reply("A", usage=Usage(0, 0)), Reply("\0\n\u2028")])
 def test_a_reply_comes_back_as_it_was(path: Path, reply: Reply) -> None:
     with ReplyStore(path) as store:
