@@ -11,7 +11,7 @@ from m3ke_async.again import interrupted
 from m3ke_async.commands import asking, batch, data, results, servers, sweep
 from m3ke_async.commands.options import CONTEXT
 from m3ke_async.commands.printing import fail, say, show_note
-from m3ke_async.errors import ExitCode, InterruptedRunError, M3keError
+from m3ke_async.errors import ExitCode, InterruptedRunError, M3keError, system_error
 from m3ke_async.nearest import nearest
 from m3ke_async.streams import drop, open_closed_streams
 
@@ -45,8 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:  # the reader of our output is gone
         code = ExitCode.ERROR
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        fail(f"{place}{error.strerror or error}; replies that came are kept, and the same command goes on")
+        fail(system_error(error))
         code = ExitCode.ERROR
     try:
         sys.stdout.flush()

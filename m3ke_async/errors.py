@@ -86,3 +86,9 @@ class StoppedError(M3keError):
     """The provider stopped the run (key, money, model); what was answered is kept."""
 
     exit_code = ExitCode.STOPPED
+
+
+def system_error(error: OSError) -> str:
+    """What the system did not do, in the middle of a run, as one line for people."""
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}; replies that came are kept, and the same command goes on"

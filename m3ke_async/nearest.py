@@ -1,11 +1,27 @@
-"""Suggestions for misspelt names."""
+"""Misspelt names: the error, and what may have been meant."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from m3ke_async.errors import UsageError
+from m3ke_async.text import one_line
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+
+def one_of(option: str, value: object, known: Sequence[str]) -> str:
+    """A value of an option that takes one of these words.
+
+    Raises:
+        UsageError: it is none of them.
+    """
+    if value not in known:
+        hint = nearest(value, known) if isinstance(value, str) else ""
+        shown = one_line(repr(value), limit=60)
+        raise UsageError(f"{option} must be {' or '.join(known)}, not {shown}{hint}")
+    return str(value)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -213,7 +213,7 @@ class EndedModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class ModelPrice:
     """What a model cost on a day, for a million tokens."""
 
     model: str
@@ -294,7 +294,7 @@ class Profile:
     batch: BatchApi | None = None
     rules: tuple[Rule, ...] = ()
     ended: tuple[EndedModel, ...] = ()
-    prices: tuple[Price, ...] = ()
+    prices: tuple[ModelPrice, ...] = ()
     facts: tuple[Fact, ...] = ()
 
     def as_sent(self, sent: Mapping[str, Any]) -> Profile:

@@ -20,8 +20,8 @@ from m3ke_async.profile import (
     Hosting,
     LimitHeaders,
     Logprobs,
+    ModelPrice,
     Parameters,
-    Price,
     Profile,
     ProtocolName,
     Support,
@@ -241,11 +241,11 @@ def _all_ended(top: TomlTable, sources: dict[str, str]) -> tuple[EndedModel, ...
     return tuple(ended.values())
 
 
-def _price(table: TomlTable, sources: dict[str, str]) -> Price:
+def _price(table: TomlTable, sources: dict[str, str]) -> ModelPrice:
     certainty, source = _fact(table, sources)
     if source is None:
         raise table.wrong("source", "is missing; a price without its source is worth nothing")
-    price = Price(
+    price = ModelPrice(
         model=table.text("model"),
         input=table.number("input"),
         output=table.number("output"),

@@ -14,13 +14,12 @@ from m3ke_async.address import parse_address
 from m3ke_async.choice import POLICIES
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.manner import AnswerMode, ThinkingMode
-from m3ke_async.nearest import nearest
+from m3ke_async.nearest import nearest, one_of
 from m3ke_async.prompt import FewShot, template_names
 from m3ke_async.scrub import is_variable
 from m3ke_async.settings import RunSettings, Then
 from m3ke_async.shard import Shard
-from m3ke_async.suite import AUTO, Split
-from m3ke_async.suites.taxonomy import SuiteName
+from m3ke_async.suite import SUITE_NAMES, Split
 from m3ke_async.tally import Price
 from m3ke_async.text import one_line
 from m3ke_async.toml_file import load_toml
@@ -160,14 +159,7 @@ def _flag(option: str, value: object) -> bool:
 
 
 def _word(known: Sequence[str]) -> Callable[[str, object], str]:
-    def check(option: str, value: object) -> str:
-        if value not in known:
-            hint = nearest(value, known) if isinstance(value, str) else ""
-            shown = one_line(repr(value), limit=60)
-            raise UsageError(f"{option} must be {' or '.join(known)}, not {shown}{hint}")
-        return str(value)
-
-    return check
+    return lambda option, value: one_of(option, value, known)
 
 
 def _one_of(kind: type[StrEnum]) -> Callable[[str, object], StrEnum]:
@@ -215,7 +207,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "ca_file": _path,
     "serve": _flag,
     "data": _text,
-    "suite": _word([AUTO, *map(str, SuiteName)]),
+    "suite": _word(SUITE_NAMES),
     "split": _one_of(Split),
     "shots": _integer(0, 5),
     "tasks": _texts,

@@ -6,21 +6,20 @@ therefore holds names, sizes and hashes, however many questions there are.
 
 from __future__ import annotations
 
-import os
 from array import array
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from m3ke_async.archive import no_splits, open_container, written
 from m3ke_async.assets import asset
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.manifest import Cluster, Level, Split
-from m3ke_async.nearest import nearest
+from m3ke_async.nearest import one_of
+from m3ke_async.places import user_path
 from m3ke_async.rows import LETTERS, Question, RowError, m3ke_row
 from m3ke_async.suites.detect import detect
 from m3ke_async.suites.layout import M3KE_LAYOUT, load_layout
@@ -30,6 +29,7 @@ from m3ke_async.text import normalised, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from m3ke_async.archive import Container, Line, Member, Stamp
     from m3ke_async.suites.layout import Layout
@@ -49,6 +49,8 @@ __all__ = [
 
 #: The suite whose files lie there.
 AUTO = "auto"
+#: What `--suite` takes.
+SUITE_NAMES = (AUTO, *map(str, SuiteName))
 #: Five shots at most, and one more where the asked question itself is left out.
 POOL_SIZE = 6
 
@@ -196,20 +198,6 @@ def _matches(task: Task, glob: str) -> bool:
     return any(fnmatchcase(normalised(text), pattern) for text in (task.name, task.subject, spelt_right))
 
 
-def find_suite_name(name: str) -> SuiteName:
-    """The suite of this name.
-
-    Raises:
-        UsageError: there is none; it names those that are.
-    """
-    try:
-        return SuiteName(name)
-    except ValueError:
-        known = [AUTO, *map(str, SuiteName)]
-        said = repr(one_line(name, limit=60))
-        raise UsageError(f"--suite must be {' or '.join(known)}, not {said}{nearest(name, known)}") from None
-
-
 def sample_suite_path() -> Path:
     """Folder of the labelled sample suite that ships with the package."""
     return asset("data", "sample")
@@ -229,10 +217,11 @@ def load_suite(path: str | Path, name: str = AUTO) -> Suite:
     """
     if path == "sample":
         path = sample_suite_path()
-    path = Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib's raises where the user is unknown
+    path = user_path(path)
     tasks: dict[str, Task] = {}
     with open_container(path) as container:
-        layout = detect(container, path) if name == AUTO else load_layout(find_suite_name(name))
+        name = one_of("--suite", name, SUITE_NAMES)
+        layout = detect(container, path) if name == AUTO else load_layout(SuiteName(name))
         members = container.members(layout.splits, layout.suffixes)
         if not members:
             raise no_splits(path, layout.splits, layout.suffixes)

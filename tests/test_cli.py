@@ -227,7 +227,7 @@ def test_custom_needs_an_address(suite: Path) -> None:
 
 
 def test_without_data_the_ways_to_get_some_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("m3ke_async.run.default_suite_path", lambda: None)
+    monkeypatch.setattr("m3ke_async.lookup.default_suite_path", lambda: None)
     ran = m3ke("run", "vllm/m", "--quiet")
     assert (ran.code, ran.out) == (ExitCode.USAGE, "")
     assert "`m3ke data fetch`" in ran.error

@@ -47,7 +47,7 @@ def items(session: Session) -> list[Item]:
 def asked(session: Session, store: ReplyStore, *, claim: bool = False) -> list[str | None]:
     """Marks of the questions that are to be asked, None where others may run."""
     asks = owed(session, session.evaluation.suite.tasks[0], store, session.tally, claim=claim)
-    return [ask and ask.question.question.split()[0] for ask in asks]
+    return [None if ask is None else ask.question.question.split()[0] for ask in asks]
 
 
 def test_what_has_a_reply_is_counted_and_the_rest_is_asked(tmp_path: Path, store: ReplyStore) -> None:

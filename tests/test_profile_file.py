@@ -17,8 +17,8 @@ from m3ke_async.profile import (
     Fact,
     LimitHeaders,
     Logprobs,
+    ModelPrice,
     Parameters,
-    Price,
     Profile,
     ProtocolName,
     Support,
@@ -180,7 +180,9 @@ def test_a_file_with_everything(tmp_path: Path) -> None:
         "https://example.org/errors",
     )
     assert profile.ended == (EndedModel("m", date(2026, 1, 2), "n", ("azure-openai", "openrouter")),)
-    assert profile.prices == (Price("m", 1.0, 2.5, "USD", date(2026, 1, 2), "https://example.org/errors"),)
+    assert profile.prices == (
+        ModelPrice("m", 1.0, 2.5, "USD", date(2026, 1, 2), "https://example.org/errors"),
+    )
 
 
 def test_a_file_needs_no_more_than_title_and_hosting(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from m3ke_async.text import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from m3ke_async.profile import BatchApi, EndedModel, Fact, LimitHeaders, Price, Profile, Thinking
+    from m3ke_async.profile import BatchApi, EndedModel, Fact, LimitHeaders, ModelPrice, Profile, Thinking
     from m3ke_async.rules import Rule
 
-    Known = Fact | Thinking | EndedModel | Price | Rule
+    Known = Fact | Thinking | EndedModel | ModelPrice | Rule
 
 
 def table_lines(profiles: Iterable[Profile]) -> Iterator[str]:

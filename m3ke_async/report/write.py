@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.answer import read_answers
 from m3ke_async.errors import UsageError
 from m3ke_async.files import whole_file
-from m3ke_async.nearest import nearest
+from m3ke_async.nearest import one_of
 from m3ke_async.published import table_beside
 from m3ke_async.reopen import read_record, read_run, reopen, stored_replies
 from m3ke_async.replies import is_as_written
@@ -22,7 +22,7 @@ from m3ke_async.report.picture import write_png
 from m3ke_async.report.shorten import room_for_each
 from m3ke_async.report.tables import write_csv, write_parquet
 from m3ke_async.rundir import RunDir
-from m3ke_async.text import escape_surrogates, one_line
+from m3ke_async.text import escape_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -55,12 +55,7 @@ def find_format(name: str) -> Format:
     Raises:
         UsageError: there is none; it names those that are.
     """
-    try:
-        return Format(name)
-    except ValueError:
-        known = [form.value for form in Format]
-        shown = repr(one_line(name, limit=60))
-        raise UsageError(f"--format must be {', '.join(known)}, not {shown}{nearest(name, known)}") from None
+    return Format(one_of("--format", name, [form.value for form in Format]))
 
 
 def write_report(

@@ -19,7 +19,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from m3ke_async.errors import M3keError
+from m3ke_async.errors import M3keError, system_error
 from m3ke_async.lookup import evaluations, find_suite, run_directory
 from m3ke_async.progress import Silent
 from m3ke_async.run import run
@@ -129,15 +129,9 @@ async def evaluate_cell(number: int, settings: RunSettings, desk: Desk) -> CellR
     except (M3keError, OSError) as error:
         if name is not None:
             desk.leave(name)
-        return CellResult(name, complete=False, trouble=_trouble(error))
+        trouble = str(error) if isinstance(error, M3keError) else system_error(error)
+        return CellResult(name, complete=False, trouble=trouble)
     return CellResult(name, result.stopped is None and not result.scores.total.incomplete, _left(result))
-
-
-def _trouble(error: M3keError | OSError) -> str:
-    if isinstance(error, M3keError):
-        return str(error)
-    place = f"{error.filename}: " if error.filename else ""
-    return f"{place}{error.strerror or error}; replies that came are kept, and the same command goes on"
 
 
 def _left(result: RunResult) -> str | None:
