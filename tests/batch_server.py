@@ -32,7 +32,10 @@ _MARK = re.compile(r"Q\d+-\d+")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An answer that is an error; `after` the server did what was asked. Status 0 ends the connection."""
+    """An answer that is not the right one; `after` the server did what was asked.
+
+    Status 0 ends the connection; a body of bytes is sent as it is.
+    """
 
     status: int
     body: Any = field(default_factory=lambda: {"error": {"message": "no", "code": None}})
@@ -80,7 +83,7 @@ class BatchServer:
         bills: how often each custom id stands in a batch that was made.
         calls: how often each call was made.
         seen: headers of each call, in order.
-        faults: errors by call, taken one by one.
+        faults: errors by call, taken one by one; None is the right answer.
         stages: statuses of a batch, one a look; the last one stays.
         stages_of: the same by the number of the batch, from 0.
         results: lines of replies and of errors for the lines of a file that was worked on.
@@ -100,7 +103,7 @@ class BatchServer:
         self.forms: list[dict[str, str]] = []
         self.upload_route = "/files"
         self.live: Counter[str] = Counter()
-        self.faults: defaultdict[str, list[Fault]] = defaultdict(list)
+        self.faults: defaultdict[str, list[Fault | None]] = defaultdict(list)
         self.stages = ["validating", "in_progress", "finalizing", "completed"]
         self.stages_of: dict[int, list[str]] = {}
         self.results: Callable[[list[dict[str, Any]]], tuple[list[Any], list[Any]]] = all_right
@@ -171,6 +174,8 @@ class BatchServer:
             if fault.status == 0:
                 assert request.transport is not None
                 request.transport.abort()
+            if isinstance(fault.body, bytes):
+                return web.Response(body=fault.body, status=fault.status, headers=fault.headers)
             return web.json_response(fault.body, status=fault.status or 500, headers=fault.headers)
 
         return handle

@@ -8,12 +8,13 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from m3ke_async.adaptation import StartOverError
-from m3ke_async.batch.cancelling import cancel
+from m3ke_async.batch.cancelling import Canceller
 from m3ke_async.batch.client import BatchClient, batch_address, batch_api
 from m3ke_async.batch.made import take_word
 from m3ke_async.batch.questions import check_answers, count_stored
 from m3ke_async.batch.state import Batches, under_way
 from m3ke_async.batch.submitting import Submitter
+from m3ke_async.batch.taking import Taker
 from m3ke_async.batch.waiting import Waiter
 from m3ke_async.errors import DataError, IncompleteError
 from m3ke_async.session import ask
@@ -75,14 +76,14 @@ async def ask_in_batches(
     address = batch_address(target, session.evaluation.address)
     client = BatchClient(target, address, settings, warn=display.warn)
     submitter = Submitter(session, store, batches, client, price)
-    waiter = Waiter(session, store, batches, client, submitter)
+    taker = Taker(session, store, batches, client)
     started = asyncio.get_running_loop().time()
     try:
         async with client:
             if made is not None:
                 await take_word(batches, client, display, made)
             if steps is Steps.CANCEL:
-                await cancel(batches, client, display)
+                await Canceller(batches, client, taker, display).cancel()
                 count_stored(session, store)
                 return
             if steps is Steps.COLLECT:
@@ -93,6 +94,7 @@ async def ask_in_batches(
                 submitter.say_open()
                 session.elsewhere = {}  # what could be submitted is, and the rest was told of
                 return
+            waiter = Waiter(session, batches, client, submitter, taker)
             await _collect(session, submitter, waiter, wait=steps is Steps.ALL)
     finally:
         session.tally.ledger.seconds += asyncio.get_running_loop().time() - started

@@ -82,6 +82,11 @@ class Collector:
     refused: Refused | None = None
     ledger: Ledger = field(default_factory=Ledger)
 
+    @property
+    def found(self) -> int:
+        """Lines about known requests."""
+        return len(self.replied) + len(self.failed) + self.duplicates
+
     def take(self, raw: bytes) -> None:
         """Store what a line holds; the first reply to a request counts, and goes before failures.
 

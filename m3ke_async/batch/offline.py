@@ -77,7 +77,7 @@ async def read_results(
         await take_lines(collector, file)
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror or error}; give the file of results") from None
-    if not (collector.replied or collector.failed or collector.duplicates):
+    if not collector.found:
         run = session.directory.path
         raise UsageError(
             f"{file} holds no result of a question of {run}: give the file that came for what "

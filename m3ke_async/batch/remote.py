@@ -27,6 +27,7 @@ class RemoteBatch:
         file_id: of its requests; None where it is not told.
         results: ids or addresses of the files of replies and of errors, those that there are.
         total, done: requests, and those that were answered or failed; None is unknown.
+        answered: requests that got a reply, by the provider's count; None is unknown.
         ended_at: Unix time; None while it goes on, or where it is not told.
         trouble: why it failed, where it did.
     """
@@ -37,6 +38,7 @@ class RemoteBatch:
     results: tuple[str, ...] = ()
     total: int | None = None
     done: int | None = None
+    answered: int | None = None
     ended_at: float | None = None
     trouble: str | None = None
 
@@ -61,7 +63,11 @@ class RemoteBatch:
         if not _has_id(table):
             raise ValueError("no batch")
         counts = table["request_counts"] if isinstance(table.get("request_counts"), dict) else {}
-        done = [counts[name] for name in ("completed", "failed") if type(counts.get(name)) is int]
+        total, answered, failed = (
+            counts[name] if type(counts.get(name)) is int else None
+            for name in ("total", "completed", "failed")
+        )
+        done = [count for count in (answered, failed) if count is not None]
         ends = [table.get(f"{word}_at") for word in _ENDED]
         results = (table.get("output_file_id"), table.get("error_file_id"))
         file_id = table.get("input_file_id")
@@ -70,8 +76,9 @@ class RemoteBatch:
             status=one_line(str(table.get("status")).lower(), limit=60),
             file_id=file_id if isinstance(file_id, str) else None,
             results=tuple(one for one in results if isinstance(one, str) and one),
-            total=counts["total"] if type(counts.get("total")) is int else None,
+            total=total,
             done=sum(done) if done else None,
+            answered=answered,
             ended_at=next((float(end) for end in ends if type(end) in (int, float) and end), None),
             trouble=_trouble(table),
         )

@@ -61,6 +61,7 @@ class Part:
         dead: batches of this file that the provider did not begin.
         status: the provider's last word.
         submitted_at: Unix time; 0 before.
+        unread: whether its batch had ended, and replies could not be read.
         replies, failed: what came, once it is closed.
         reason: why nothing came.
     """
@@ -75,6 +76,7 @@ class Part:
     dead: tuple[str, ...] = ()
     status: str = ""
     submitted_at: float = 0.0
+    unread: bool = False
     replies: int = 0
     failed: int = 0
     reason: str | None = None
@@ -99,7 +101,7 @@ class Part:
             not all(isinstance(text, str) for text in texts)
             or not all(text is None or isinstance(text, str) for text in ids)
             or not all(isinstance(number, int | float) for number in numbers)
-            or not isinstance(part.replace, bool)
+            or not all(isinstance(word, bool) for word in (part.replace, part.unread))
             or not _NAME.fullmatch(part.name)  # it becomes a path
         ):
             raise ValueError("a field is of another kind")

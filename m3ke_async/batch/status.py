@@ -54,7 +54,8 @@ class PartStatus:
             return f"{name}: {maybe} submitted yet ({part.stage}){reason}, {questions}; {go_on}"
         done = "" if batch.total is None else f", {batch.done or 0:,} of {batch.total:,} done"
         since = duration(max(0.0, time.time() - part.submitted_at))
-        return f"{name}: {batch.status}{done}, {questions}, {since} after submission"
+        unread = "; its results could not be read" if part.unread else ""
+        return f"{name}: {batch.status}{done}, {questions}, {since} after submission{unread}"
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`."""

@@ -7,8 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from m3ke_async.batch.calling import AwayError, GoneError, for_each
-from m3ke_async.batch.collect import Collector, add_to_tally, take_lines
-from m3ke_async.batch.questions import all_keys, estimate, requests_of
+from m3ke_async.batch.questions import requests_of
 from m3ke_async.batch.state import Stage
 from m3ke_async.errors import IncompleteError, StoppedError
 from m3ke_async.progress import duration
@@ -16,11 +15,12 @@ from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from m3ke_async.batch.client import BatchClient
+    from m3ke_async.batch.collect import Collector
     from m3ke_async.batch.remote import RemoteBatch
     from m3ke_async.batch.state import Batches, Part
     from m3ke_async.batch.submitting import Submitter
+    from m3ke_async.batch.taking import Taker
     from m3ke_async.session import Session
-    from m3ke_async.store import ReplyStore
 
 #: Seconds between two looks at the batches: at first, and at most.
 _SOON, _SELDOM = 5.0, 60.0
@@ -34,22 +34,17 @@ class Waiter:
 
     Args:
         session: the command.
-        store: where replies go.
         batches: the run's.
         client: of the provider.
         submitter: carries on with what an earlier command had begun, or what found no room.
+        taker: takes results.
     """
 
     def __init__(
-        self,
-        session: Session,
-        store: ReplyStore,
-        batches: Batches,
-        client: BatchClient,
-        submitter: Submitter,
+        self, session: Session, batches: Batches, client: BatchClient, submitter: Submitter, taker: Taker
     ) -> None:
-        self._session, self._store, self._batches = session, store, batches
-        self._client, self._submitter = client, submitter
+        self._session, self._batches, self._client = session, batches, client
+        self._submitter, self._taker = submitter, taker
         self._settings = session.evaluation.settings
         self._said: dict[str, object] = {}
 
@@ -115,47 +110,7 @@ class Waiter:
                 reason=batch.trouble,
             )
             return
-        await self._take(part, batch)
-
-    async def _take(self, part: Part, batch: RemoteBatch) -> None:
-        """Store what came of a part, then close it."""
-        session = self._session
-        known = {key: estimate(chars) for key, chars in self._batches.requests(part)}
-        if len(known) < part.requests:  # its file was lost; a reply to any request of the run is welcome
-            known |= all_keys(session.evaluation)
-        collector = Collector(
-            store=self._store,
-            target=session.target,
-            known=known,
-            replace=part.replace,
-            # The provider's clock may be wrong, and a reply of the future would never be an old one.
-            received_at=min(time.time(), max(part.submitted_at, batch.ended_at or time.time())),
-            warn=session.display.warn,
-        )
-        for number, file in enumerate(batch.results):
-            path = self._batches.file(part).with_suffix(f".results-{number}")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                await self._client.download(file, path)
-            except GoneError as gone:
-                session.display.warn(f"{batch.id}: {gone}")
-                continue
-            await take_lines(collector, path)
-            path.unlink()
-        for line in collector.lines():
-            session.display.warn(f"{batch.id}: {line}")
-        add_to_tally(session, collector)
-        failed = len(collector.failed - collector.replied)
-        self._batches.close(part, replies=len(collector.replied), failed=failed, reason=batch.trouble)
-        missing = part.requests - len(collector.replied)
-        if missing:
-            trouble = f" ({batch.trouble})" if batch.trouble else ""
-            ended = f"{batch.id} is {batch.status}{trouble}"
-            session.display.warn(
-                f"{ended}: {missing:,} of {counted(part.requests, 'question has', 'questions have')} no reply"
-                + ("" if self._settings.then else "; submit them again, or ask them now by --then live")
-            )
-        self._adapt(collector)
+        self._adapt(await self._taker.take(part, batch))
 
     def _adapt(self, collector: Collector) -> None:
         """Start over where all was refused for something that can be sent otherwise."""
