@@ -102,9 +102,7 @@ def load_side(directory: RunDir, warn: Callable[[str], None]) -> Side:
     Raises:
         UsageError: there is no run, or it has no answers.
     """
-    record = directory.read()
-    if record is None:
-        raise UsageError(f"{directory.path} holds no run.json; give the folder of a run")
+    record = directory.record()
     settings, identity = record["settings"], record["identity"]
     readings = _readings(
         read_answers(directory.answers, warn),

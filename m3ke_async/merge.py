@@ -6,18 +6,15 @@ them, so that whatever is still missing is asked by the undivided command and no
 
 from __future__ import annotations
 
-import sys
-import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from m3ke_async import __version__
-from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import UsageError
 from m3ke_async.evaluation import make_evaluation
 from m3ke_async.lookup import run_directory
-from m3ke_async.reopen import read_record, reopen, stored_replies
+from m3ke_async.record import stamp
+from m3ke_async.reopen import reopen, stored_replies
 from m3ke_async.replies import in_store, open_store
 from m3ke_async.request import Outcome, Reply
 from m3ke_async.results import write_results
@@ -65,7 +62,7 @@ def merge(
         for run in dict.fromkeys(runs):
             stack.enter_context(run.claim())
             in_batches(run)  # the merged run would ask that as well
-        parts = [_Part(run, read_record(run), reopen(run, data)) for run in dict.fromkeys(runs)]
+        parts = [_Part(run, run.record(), reopen(run, data)) for run in dict.fromkeys(runs)]
         evaluation = _whole(parts, results)
         directory = run_directory(evaluation)
         if directory.path.resolve() not in [part.directory.path.resolve() for part in parts]:
@@ -88,8 +85,7 @@ def merge(
                 "identity": evaluation.identity(),
                 "settings": evaluation.settings.to_json(),
                 "data": str(evaluation.whole.path.resolve()),
-                "rules": RULES_VERSION,
-                "versions": {"m3ke-async": __version__, "python": sys.version.split()[0]},
+                **stamp(),
                 "counts": {
                     "total": evaluation.total,
                     "stored": total.asked - total.owed,
@@ -101,7 +97,6 @@ def merge(
                 "merged": merged,
                 "fresh_since": None,
                 "hashes": directory.hashes(),
-                "written_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             }
         )
     price = price_of(evaluation.settings, evaluation.profile, evaluation.model)

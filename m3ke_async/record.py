@@ -81,8 +81,7 @@ def write_record(
             "model": evaluation.model,
             "data": str(evaluation.whole.path.resolve()),
             "is_m3ke": is_published(evaluation.suite, evaluation.settings.split),
-            "rules": RULES_VERSION,
-            "versions": {"m3ke-async": __version__, "python": sys.version.split()[0]},
+            **stamp(),
             "counts": {
                 "total": tally.total,
                 "stored": tally.had,
@@ -94,9 +93,17 @@ def write_record(
             "merged": session.earlier.get("merged", {}) if session.earlier else {},
             "fresh_since": session.since if evaluation.settings.fresh else None,
             "hashes": hashes,
-            "written_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
     )
+
+
+def stamp() -> dict[str, Any]:
+    """By which rules and versions results are made, and when: for run.json."""
+    return {
+        "rules": RULES_VERSION,
+        "versions": {"m3ke-async": __version__, "python": sys.version.split()[0]},
+        "written_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
 
 
 def is_finished(directory: RunDir, record: Mapping[str, Any], policy: str) -> bool:

@@ -50,7 +50,7 @@ def reopen(directory: RunDir, data: str | None, policy: str | None = None) -> Ev
     Raises:
         UsageError: the suite or the template is not what it was.
     """
-    record = read_record(directory)
+    record = directory.record()
     settings = _settings(directory, record, {} if policy is None else {"policy": policy})
     evaluation = make_evaluation(
         settings,
@@ -75,18 +75,6 @@ def _profile(record: Mapping[str, Any]) -> Profile:
     except UsageError:
         profile = Profile(name, name, Hosting.SELF_HOSTED)
     return profile.as_sent(record["sent"])
-
-
-def read_record(directory: RunDir) -> dict[str, Any]:
-    """The content of run.json.
-
-    Raises:
-        UsageError: there is none, or it is damaged.
-    """
-    record = directory.read()
-    if record is None:
-        raise UsageError(f"{directory.path} holds no run.json; give the folder of a run")
-    return record
 
 
 def _settings(
@@ -122,7 +110,7 @@ def settings_again(directory: RunDir, changes: Mapping[str, Any]) -> RunSettings
     Raises:
         UsageError: run.json is damaged, or an option is wrong.
     """
-    record = read_record(directory)
+    record = directory.record()
     place = {"results": str(directory.path.parent), "data": record["data"]}
     dropped = dict.fromkeys(_OF_A_COMMAND)
     if record["state"] == "complete":
@@ -142,7 +130,7 @@ def read_run(run: str | Path, results: str | Path = "results") -> RunResult:
         UsageError: there is no such run, or its files are damaged or of another version.
     """
     directory = find_run(str(run), str(results))
-    record, scores = read_record(directory), read_scores(directory)
+    record, scores = directory.record(), read_scores(directory)
     price = price_of(_settings(directory, record), _profile(record), record["model"])
     return RunResult(directory.path, scores, Ledger.from_json(record["ledger"]), price)
 
@@ -189,7 +177,7 @@ def rescore(
         size = counted(evaluation.suite.size(split), f"{split} question")
         warn(f"{key} answers {len(letters):,} of {size} in the run's tasks")
     with directory.claim(), stored_replies(directory, warn, keep=True) as find:
-        record = read_record(directory)
+        record = directory.record()
         scores = write_results(evaluation, find, directory, key=letters)
         state = "incomplete" if record["state"] == "complete" and scores.total.incomplete else record["state"]
         changed = {

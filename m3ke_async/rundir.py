@@ -1,4 +1,4 @@
-"""A run on disk: the name of its folder, and run.json.
+"""A run on disk: its folder, the name of that, and the files in it.
 
 results/replies.sqlite        every reply, of all runs
 results/<run>/run.json        settings, versions, data hashes, counts, times
@@ -20,95 +20,19 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from m3ke_async.errors import DataError, UsageError
 from m3ke_async.files import write_json
 from m3ke_async.places import spare_store
-from m3ke_async.profile import Constraint, ProtocolName, TokenParameter
+from m3ke_async.record_form import RECORD_VERSION, load_record
 from m3ke_async.request import dump_json
 from m3ke_async.shard import WHOLE, Shard
-from m3ke_async.suites.taxonomy import SuiteName
-from m3ke_async.tally import Ledger
 from m3ke_async.text import one_line
 from m3ke_async.verified import claimed, hash_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-RUN_VERSION = 1
 STORE_NAME = "replies.sqlite"
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-
-
-def _holds(*texts: str) -> Callable[[Any], bool]:
-    """An object with at least these texts."""
-    return lambda value: isinstance(value, dict) and all(_is_text(value.get(name)) for name in texts)
-
-
-def _counts(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_number, value.values()))
-
-
-#: Fields that every ledger has; what is counted since then starts from 0 in a run that is older.
-_FIRST = {
-    *("requests", "replies", "prompt_tokens", "completion_tokens", "cached_tokens", "unreported"),
-    *("wasted_tokens", "retries", "resent", "seconds_waited", "seconds"),
-}
-
-
-def _is_ledger(value: Any) -> bool:
-    if not isinstance(value, dict) or not value.keys() <= Ledger.__dataclass_fields__.keys():
-        return False
-    if not value.keys() >= _FIRST:
-        return False
-    return _counts(value["retries"]) and _counts({**value, "retries": 0})
-
-
-def _is_count_or_none(value: Any) -> bool:
-    return value is None or (isinstance(value, int) and _is_number(value))
-
-
-def _is_sent(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and value.get("protocol") in [*ProtocolName]
-        and value.get("token_parameter") in [*TokenParameter]
-        and isinstance(value.get("thinking"), dict)
-        and isinstance(value.get("constraints", []), list)
-        and all(constraint in [*Constraint] for constraint in value.get("constraints", ()))
-        and _is_count_or_none(value.get("top_logprobs"))
-    )
-
-
-#: What run.json must hold to be read again.
-_FIELDS: dict[str, Callable[[Any], bool]] = {
-    "state": lambda value: value in ("running", "stopped", "incomplete", "complete"),
-    "identity": lambda value: _holds("address")(value) and _is_number(value.get("samples", 1)),
-    "settings": lambda value: (
-        _holds("model", "policy", "split")(value)
-        and _is_number(value.get("shots"))
-        and value.get("suite", SuiteName.M3KE) in [*SuiteName]
-    ),
-    "provider": _is_text,
-    "model": _is_text,
-    "data": _is_text,
-    "is_m3ke": lambda value: isinstance(value, bool),
-    "rules": _is_text,
-    "adapted": lambda value: isinstance(value, list) and all(map(_is_text, value)),
-    "sent": _is_sent,
-    "counts": _counts,
-    "ledger": _is_ledger,
-    "fresh_since": lambda value: value is None or _is_number(value),
-    "hashes": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
-}
 
 _UNSAFE = re.compile(r"[^a-z0-9.]+")
 _NAME = re.compile(r"[^\W_][\w.-]{0,99}")
@@ -219,32 +143,25 @@ class RunDir:
             DataError: it is damaged, or of another version.
         """
         try:
-            table = orjson.loads(self.run_json.read_bytes())
+            raw = self.run_json.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise DataError(
                 f"cannot be read: {error.strerror}; choose another --results or --name", file=self.run_json
             ) from None
-        except orjson.JSONDecodeError as error:
-            raise DataError(
-                f"is damaged ({error}); remove it, and run the same command again", file=self.run_json
-            ) from None
-        if not isinstance(table, dict) or table.get("version") != RUN_VERSION:
-            raise DataError(
-                "is of another version of m3ke-async; use another --results or --name", file=self.run_json
-            )
-        wrong = [name for name, fits in _FIELDS.items() if name not in table or not fits(table[name])]
-        # Under another provider's name no reply is found, and empty results would replace the run's.
-        if wrong or table["settings"]["model"].strip().partition("/")[0] != table["provider"]:
-            name = wrong[0] if wrong else "provider"
-            raise DataError(
-                f"is {'damaged' if name in table else 'missing'}; "
-                "remove the file, and run the same command again",
-                file=self.run_json,
-                field=name,
-            )
-        return table
+        return load_record(raw, self.run_json)
+
+    def record(self) -> dict[str, Any]:
+        """The content of run.json, which has to be there.
+
+        Raises:
+            UsageError: it is not, or it is damaged.
+        """
+        record = self.read()
+        if record is None:
+            raise UsageError(f"{self.path} holds no run.json; give the folder of a run")
+        return record
 
     def check_same(
         self, record: Mapping[str, Any] | None, identity: Mapping[str, Any], *, instead: str
@@ -268,7 +185,7 @@ class RunDir:
     def write(self, table: dict[str, Any]) -> None:
         """Write run.json, also where the folder was removed meanwhile."""
         self.path.mkdir(parents=True, exist_ok=True)
-        write_json(self.run_json, {"version": RUN_VERSION, **table})
+        write_json(self.run_json, {"version": RECORD_VERSION, **table})
 
 
 def find_run(run: str, results: str) -> RunDir:

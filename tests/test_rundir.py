@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from m3ke_async.errors import DataError, UsageError
-from m3ke_async.rundir import RUN_VERSION, RunDir, checked_name, differences, find_run, run_name
+from m3ke_async.record_form import RECORD_VERSION
+from m3ke_async.rundir import RunDir, checked_name, differences, find_run, run_name
 from m3ke_async.tally import Ledger
 
 MODELS = [
@@ -160,7 +161,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     run = RunDir(tmp_path)
     assert run.read() is None
     run.write({**RECORD, "model": "模型\ud83d"})
-    assert run.read() == {"version": RUN_VERSION, **RECORD, "model": "模型\\ud83d"}
+    assert run.read() == {"version": RECORD_VERSION, **RECORD, "model": "模型\\ud83d"}
 
 
 @pytest.mark.parametrize(

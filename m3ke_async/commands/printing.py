@@ -99,14 +99,13 @@ def print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> No
     from rich.console import Console
 
     from m3ke_async.published import table_beside
-    from m3ke_async.reopen import read_record
     from m3ke_async.report.failed import failed_lines
     from m3ke_async.report.ledger import ledger_lines
     from m3ke_async.report.terminal import render
     from m3ke_async.rundir import RunDir
 
     directory = RunDir(result.path)
-    record = read_record(directory)
+    record = directory.record()
     render(
         result.scores,
         [

@@ -10,7 +10,7 @@ from m3ke_async.errors import UsageError
 from m3ke_async.files import whole_file
 from m3ke_async.nearest import one_of
 from m3ke_async.published import table_beside
-from m3ke_async.reopen import read_record, read_run, reopen, stored_replies
+from m3ke_async.reopen import read_run, reopen, stored_replies
 from m3ke_async.replies import is_as_written
 from m3ke_async.report.asked import asked_questions
 from m3ke_async.report.html import write_html
@@ -79,7 +79,7 @@ def write_report(
         UsageError: the run, or the suite where the report shows questions, is not what it was; or a library
             that the format needs is not installed.
     """
-    result, record = read_run(directory.path), read_record(directory)
+    result, record = read_run(directory.path), directory.record()
     path = path or directory.path / _name(form, record)
     if form in _SHOW_ANSWERS and not is_as_written(directory, record):
         warn(f"{directory.answers} is not what scores.json counts; write both again with: m3ke score RUN")
@@ -153,7 +153,7 @@ def write_for_leaderboard(
     Raises:
         UsageError: the run asks other questions than M3KE's own, or is not what it was.
     """
-    record = read_record(directory)
+    record = directory.record()
     if not record["is_m3ke"]:
         raise UsageError(f"{directory.path} asks other questions than M3KE's, whose tables it does not fit")
     evaluation, scores = reopen(directory, data), read_run(directory.path).scores
