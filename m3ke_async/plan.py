@@ -12,6 +12,8 @@ from m3ke_async.prompt import load_template, template_names
 from m3ke_async.suites.layout import PUBLISHED, load_layout
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from m3ke_async.batch.write import Filling
     from m3ke_async.evaluation import Evaluation, Item
     from m3ke_async.store import ReplyStore
@@ -32,6 +34,7 @@ class Plan:
     Attributes:
         questions: of the run.
         stored: asks that have a reply; with `--rotate` or `--samples` a question is asked more than once.
+        under_way: asks that are in batches of any run, and left to them.
         repeated: of the rest, asks whose request equals an earlier one's.
         requests: that would be sent.
         prompt_tokens: of those requests, estimated from their characters.
@@ -44,6 +47,7 @@ class Plan:
 
     questions: int
     stored: int
+    under_way: int
     repeated: int
     requests: int
     prompt_tokens: tuple[int, int]
@@ -71,7 +75,11 @@ class Plan:
 
 
 def make_plan(
-    evaluation: Evaluation, store: ReplyStore | None, since: float, filling: Filling | None = None
+    evaluation: Evaluation,
+    store: ReplyStore | None,
+    since: float,
+    elsewhere: Container[bytes],
+    filling: Filling | None = None,
 ) -> Plan:
     """Go through all questions of a run as it would.
 
@@ -79,10 +87,11 @@ def make_plan(
         evaluation: what is asked.
         store: replies that are there already; None where there is no store yet.
         since: Unix time in seconds; with `--fresh`, older replies do not count.
+        elsewhere: keys of the requests that are in batches under way.
         filling: counts the files of a run by batches; None for a live run.
     """
     settings = evaluation.settings
-    asks = stored = repeated = chars = dropped = fewer = 0
+    asks = stored = held = repeated = chars = dropped = fewer = 0
     seen: set[bytes] = set()
     first: Item | None = None
     for task in evaluation.suite.tasks:
@@ -96,6 +105,8 @@ def make_plan(
                 stored += 1
             elif stands is Standing.LEFT_OUT:
                 continue
+            elif item.request.key in elsewhere:
+                held += 1
             elif item.request.key in seen:
                 repeated += 1
             else:
@@ -107,6 +118,7 @@ def make_plan(
     return Plan(
         questions=asks // len(evaluation.variants),
         stored=stored,
+        under_way=held,
         repeated=repeated,
         requests=len(seen),
         prompt_tokens=(low, high),

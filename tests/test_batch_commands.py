@@ -284,6 +284,24 @@ def test_the_plan_counts_files_and_the_discount_with_its_source(suite: Path) -> 
         assert "what a batch saves is not known" in ran.out
 
 
+def test_a_plan_leaves_out_what_is_in_batches_of_any_run(server: BatchServer, suite: Path) -> None:
+    def planned(*more: str) -> tuple[int, int, int, int]:
+        found = m3ke("plan", *asked(suite, server.url, *more, "--json", "--quiet")).json
+        return found["requests"], found["under_way"], found["stored"], found["batch_files"] or 0
+
+    assert planned("--batch") == (4, 0, 0, 1)
+    m3ke("batch", "submit", *asked(suite, server.url, "--limit", "3"))
+    assert planned("--batch") == planned("--batch", "--name", "other") == (1, 3, 0, 1)
+    assert planned("--name", "live") == (1, 3, 0, 0)
+    assert planned("--batch", "--limit", "3") == (0, 3, 0, 0)
+    ran = m3ke("plan", *asked(suite, server.url, "--batch"))
+    assert "not sent           0 are answered already, 3 are in batches under way, 0 repeat others" in ran.out
+    server.stages = ["completed"]
+    m3ke("batch", "collect", *at(suite))
+    assert planned("--batch") == (1, 0, 3, 1)
+    assert "under way" not in m3ke("plan", *asked(suite, server.url, "--batch")).out
+
+
 def test_the_cost_of_a_run_knows_the_discount(server: BatchServer, suite: Path) -> None:
     server.stages = ["completed"]
     ran = m3ke("run", *asked(suite, server.url, "--batch", "--price", "1000000,0", "--quiet"))

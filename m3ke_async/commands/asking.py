@@ -33,6 +33,7 @@ def run(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, *
 @run_options
 def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> None:
     """Requests, tokens, price and time of a run; sends nothing."""
+    from m3ke_async.batch.state import under_way
     from m3ke_async.lookup import run_directory
     from m3ke_async.owed import fresh_since
     from m3ke_async.plan import make_plan
@@ -45,6 +46,7 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
     directory = run_directory(evaluation)
     record = directory.read()
     evaluation, since = evaluation.as_begun(record), fresh_since(settings, record)
+    elsewhere = under_way(directory.path.parent)
     batch = filling = None
     if settings.batch:
         from m3ke_async.batch.client import batch_api
@@ -54,9 +56,9 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
         filling = Filling(batch)
     if directory.store.exists():
         with open_store(directory, fail) as store:
-            planned = make_plan(evaluation, store, since, filling)
+            planned = make_plan(evaluation, store, since, elsewhere, filling)
     else:
-        planned = make_plan(evaluation, None, since, filling)
+        planned = make_plan(evaluation, None, since, elsewhere, filling)
     price = price_of(settings, target.profile, target.model)
     if batch is not None and price is not None:
         price = batch_price(price, target.profile) or price

@@ -39,7 +39,8 @@ def plan_lines(
     yield f"questions          {plan.questions:,} of the {settings.split} split, {settings.shots}-shot"
     yield f"requests           {plan.requests:,}"
     stored, repeated = counted(plan.stored, "is", "are"), counted(plan.repeated, "repeats", "repeat")
-    yield f"not sent           {stored} answered already, {repeated} others"
+    held = f"{counted(plan.under_way, 'is', 'are')} in batches under way, " if plan.under_way else ""
+    yield f"not sent           {stored} answered already, {held}{repeated} others"
     yield f"prompt tokens      {_span(plan.prompt_tokens)}, estimated from the characters"
     yield f"completion tokens  {_span(plan.completion_tokens)} (--max-tokens {settings.max_tokens})"
     if price is None:
