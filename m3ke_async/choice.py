@@ -44,8 +44,8 @@ _REFUSAL = Pattern(
 )
 #: The end of a reply that stops within a sentence.
 _BROKEN_OFF = (
-    *("因此", "所以", "综上", "但", "但是", "而", "而且", "、", "(", "（", "“", "《", "和", "与", "及"),
-    *(" so", " therefore", " thus", " and", " but", " because"),
+    *("因此", "所以", "综上", "但", "但是", "而", "而且", "和", "与", "及", "、", "：", ":", "(", "（", "“"),
+    *("《", " so", " therefore", " thus", " and", " but", " because"),
 )
 
 

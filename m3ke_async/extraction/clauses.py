@@ -31,6 +31,7 @@ from m3ke_async.extraction.rules import (
     Says,
     placed,
 )
+from m3ke_async.extraction.together import OF_ALL, of_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +99,7 @@ _CUE_ENDS = frozenset(
     "意求准改更那这但过而。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐□☒○✗×✘❌╳除掉汰非会太不用写は은는이え답于.!！?？x"
 )
 _ALL = Pattern(r"都|均|全|\ball\b|every")
-_ALL_OTHERS = Pattern(r"[以之]?外?[，,]?\s?其[他余它](?:选项|各项|三[项个])?[都均皆全](?:是|属于)")
+_ALL_OTHERS = Pattern(r"\s?[以之]?外?[，,]?\s?其[他余它](?:选项|各项|三[项个])?[都均皆全](?:是|属于)")
 _WHETHER = Pattern(r"[是能可]否|\bwhether\b")
 _CONTRAST = Pattern(r"但|然而|实际|其实|却|不过|\bbut\b|however|actually|in fact")
 #: After an option's text that only begins a sentence; a comma may also follow an answer.
@@ -161,11 +162,13 @@ class Grammar:
         marked = self._any_mark.search(shape.text)
         denies = asked.asks is NOT and RULE in self.names
         echoed = echoes(shape, mentions, stated, asked) if denies else {}
+        together = of_all(shape, mentions, stated, asked) if OF_ALL in self.names else {}
         events = (
             stated.get(index)
             or (self._followed(shape, mention, index, self._marks, asked) if marked else None)
             or echoed.get(index)
             or self._followed(shape, mention, index, self._weak, asked)
+            or together.get(index)
             for index, mention in enumerate(mentions)
         )
         return [event for event in events if event is not None]

@@ -18,6 +18,7 @@ from m3ke_async.extraction.rewording import near, part
 from m3ke_async.extraction.rules import REJECT
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
+from m3ke_async.extraction.together import LEFT_OUT, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,21 +123,33 @@ class Reader:
         if not texts:
             return self._near(text, asked) if complete else pick
         told = pick if texts == letters else self._weigh(text, texts, asked, complete=complete)
-        if len(told.letters) != 1 and complete and self._may_echo(texts, asked):
+        if len(told.letters) != 1 and complete:
+            sense = self._sense(text, texts, asked)
+            if sense.letters:
+                return sense
+        if not told.rule and complete and not listed(texts, complete=True):
+            reworded = self._near(text, asked)
+            return reworded if reworded.rule == "part" else told
+        return told._replace(rule=f"text:{told.rule}") if told.rule else told
+
+    def _sense(self, text: str, texts: Sequence[Mention], asked: Asked) -> Pick:
+        """What the reply comes to where no clause says it: by its list, the question's words, its remarks."""
+        if LEFT_OUT in self._names and asked.asks is not RIGHT:
+            odd = left_out(text, texts, asked)
+            if odd:
+                return picked(odd[0], LEFT_OUT, odd[1])
+        if self._may_echo(texts, asked):
             own = [
                 mention for mention in texts if mention.told and not asked.texts.is_repeated(text, mention)
             ]
             echo = answers_question(text, own, asked.stem)
             if echo:
                 return picked(echo.letters, "answers-question", echo)
-        if len(told.letters) != 1 and complete and "remark" in self._names and asked.asks is not WRONG:
+        if "remark" in self._names and asked.asks is not WRONG:
             remark = remarked(text, texts, asked)
             if remark:
                 return picked(remark.letters, "remark", remark)
-        if not told.rule and complete and not listed(texts, complete=True):
-            reworded = self._near(text, asked)
-            return reworded if reworded.rule == "part" else told
-        return told._replace(rule=f"text:{told.rule}") if told.rule else told
+        return NOTHING
 
     def _may_echo(self, texts: Sequence[Mention], asked: Asked) -> bool:
         """Whether the words of the question beside an option can make it the answer."""
