@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from m3ke_async.request import ChatRequest
+    from m3ke_async.wire.transport import Response
     from tests.server import Act, Seen
 
 
@@ -105,6 +107,37 @@ def test_the_reply_tells_its_attempts_and_the_latency_of_the_one_that_succeeded(
     got = asking.replies["Q0-0"]
     assert got.attempts == 3
     assert got.latency == pytest.approx(2.0)
+
+
+def test_a_second_try_takes_a_fresh_connection(
+    store: ReplyStore, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire.script = {"Q0-0": [RESET, error(500), right_reply("Q0-0")]}
+    fresh: list[tuple[str, bool]] = []
+    asked = wire.ask
+
+    async def ask(body: bytes, **how: bool) -> Response:
+        fresh.append((json.loads(body)["messages"][0]["content"], how["fresh"]))
+        return await asked(body, **how)
+
+    monkeypatch.setattr(wire, "ask", ask)
+    run(bench(store, wire, marks(1, 2), concurrency=1))
+    assert sorted(fresh) == [("Q0-0", False), ("Q0-0", True), ("Q0-0", True), ("Q0-1", False)]
+
+
+def test_what_was_sent_once_more_at_once_is_counted_and_is_no_attempt(
+    store: ReplyStore, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = wire.ask
+
+    async def ask(body: bytes, **how: bool) -> Response:
+        return replace(await asked(body, **how), resent=True)
+
+    monkeypatch.setattr(wire, "ask", ask)
+    asking = bench(store, wire, marks(1, 3))
+    run(asking)
+    ledger = asking.tally.ledger
+    assert (ledger.resent, ledger.requests, ledger.retries.total()) == (3, 3, 0)
 
 
 def test_requests_start_in_lots_so_that_connections_are_not_opened_all_at_once(

@@ -7,6 +7,7 @@ import json
 import random
 import re
 import shutil
+import tracemalloc
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,15 @@ import pytest
 
 from m3ke_async.answer import read_answers
 from m3ke_async.errors import ExitCode
+from m3ke_async.lookup import find_evaluation, find_suite
+from m3ke_async.request import Reply
+from m3ke_async.results import write_results
+from m3ke_async.rundir import RunDir
 from m3ke_async.score import score
 from m3ke_async.suite import Split, load_suite
+from m3ke_async.target import find_target
 from tests import questions
+from tests.asking import Notes, settings
 from tests.command import m3ke, m3ke_outside
 from tests.questions import task_name, write_suite
 from tests.server import completion, error, in_thread, raw, reply, right, right_reply
@@ -269,6 +276,25 @@ def test_a_name_holds_one_run(server: Server, suite: Path, tmp_path: Path) -> No
     assert ran.code == ExitCode.USAGE
     assert "temperature was 0.0, now 0.5; max_tokens was 64, now 16" in ran.error
     assert len(server.seen) == len(MARKS)
+
+
+def test_the_replies_of_a_run_are_never_in_memory_together(tmp_path: Path) -> None:
+    given = settings(write_suite(tmp_path / "suite", 1, 400), "http://h/v1", tmp_path)
+    target = find_target(given, Notes(), {})
+    evaluation = find_evaluation(given, find_suite(given.data), target)
+    kilobytes = 20  # of each reply
+
+    def find(key: bytes) -> Reply:
+        return Reply("答案：A", reasoning="x" * 1000 * kilobytes)
+
+    tracemalloc.start()
+    try:
+        found = write_results(evaluation, find, RunDir(tmp_path / "run"))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.total.answered == 400
+    assert peak < 400 * kilobytes * 1000 / 4
 
 
 def test_a_resumed_run_scores_as_one_that_was_never_interrupted(

@@ -153,6 +153,18 @@ async def test_a_kept_connection_that_ends_without_a_byte_is_replaced_once(serve
     assert (server.counts["Q0-1"], server.counts["Q0-2"]) == (2, 2)
 
 
+async def test_a_kept_connection_that_ends_late_may_have_cost_something_and_is_a_failure(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_module, "_AT_ONCE", 0.0)  # every end is later than that
+    server.script["Q0-1"] = [RESET]
+    async with connected(server, connections=1) as transport:
+        await transport.ask(body("Q0-0"))
+        with pytest.raises((aiohttp.ClientError, OSError)):
+            await transport.ask(body("Q0-1"))
+    assert server.counts["Q0-1"] == 1
+
+
 @pytest.mark.parametrize("fresh", [False, True])
 async def test_a_new_connection_that_ends_is_a_failure_at_once(server: Server, *, fresh: bool) -> None:
     server.script["Q0-0"] = [RESET]
