@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from m3ke_async.address import parse_address
 from m3ke_async.answer import read_answers
 from m3ke_async.choice import RULES_VERSION
 from m3ke_async.errors import DataError, UsageError
@@ -105,12 +106,19 @@ def settings_again(directory: RunDir, changes: Mapping[str, Any]) -> RunSettings
 
     Args:
         directory: of the run.
-        changes: options that are otherwise now.
+        changes: options that are otherwise now; `base_url` gives the run's own address, with its key.
 
     Raises:
-        UsageError: run.json is damaged, or an option is wrong.
+        UsageError: run.json is damaged, an option is wrong, or the address is another one.
     """
     record = directory.record()
+    began_at = record["settings"]["base_url"]
+    if any(parse_address(url).public not in began_at for url in changes.get("base_url", ())):
+        there = " and ".join(began_at) or "its provider's own address"
+        raise UsageError(
+            f"{directory.path} has begun at {there}, and --base-url is another address: "
+            "give that one, with its key, or leave it out"
+        )
     place = {"results": str(directory.path.parent), "data": record["data"]}
     dropped = dict.fromkeys(_OF_A_COMMAND)
     if record["state"] == "complete":

@@ -92,6 +92,7 @@ class BatchServer:
         shape: how a batch is described, given as it is described by OpenAI.
         file_shape, list_shape: the same of an uploaded file, and of a page of a list.
         on_call: called when a call comes.
+        allows: whether a call comes with its key; 401 otherwise.
     """
 
     def __init__(self) -> None:
@@ -117,6 +118,7 @@ class BatchServer:
             "has_more": more,
         }
         self.on_call: Callable[[str], Awaitable[None]] = _nothing
+        self.allows: Callable[[web.Request], bool] = lambda request: True
         self._looks: Counter[str] = Counter()
         self._numbers = 0
 
@@ -166,6 +168,8 @@ class BatchServer:
             self.calls[call] += 1
             self.seen.append((call, dict(request.headers)))
             await self.on_call(call)
+            if not self.allows(request):
+                raise web.HTTPUnauthorized
             fault = self.faults[call].pop(0) if self.faults[call] else None
             if fault is not None and fault.after:
                 await handler(request)

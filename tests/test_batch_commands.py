@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import tracemalloc
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -225,6 +226,49 @@ def test_a_fresh_run_whose_batch_left_lines_out_is_not_complete(server: BatchSer
     server.results = all_right
     assert m3ke("run", *asked(suite, server.url, "--batch", "--fresh")).code == ExitCode.COMPLETE
     assert sorted(server.bills.values()) == [2, 3, 3, 3]
+
+
+KEYS_IN_ADDRESSES = [
+    ("http://{}?api_key=hidden-0123456789", "query"),
+    ("http://me:hidden-0123456789@{}", "header"),
+]
+
+
+@pytest.mark.parametrize(("form", "where"), KEYS_IN_ADDRESSES)
+def test_a_key_that_is_in_the_address_alone_is_given_once_more(
+    server: BatchServer, suite: Path, form: str, where: str
+) -> None:
+    url = form.format(server.url.removeprefix("http://"))
+    basic = "Basic " + b64encode(b"me:hidden-0123456789").decode()
+    server.allows = lambda request: (
+        request.query.get("api_key") == "hidden-0123456789"
+        if where == "query"
+        else request.headers.get("Authorization") == basic
+    )
+    server.stages = ["in_progress"]
+    ran = m3ke("batch", "submit", "litellm-proxy/m", *asked(suite, url)[1:], "--limit", "1")
+    assert ran.code == ExitCode.COMPLETE, ran.err
+    assert "m3ke batch collect" in ran.err
+    assert "with the address and its key by --base-url" in ran.err
+    assert m3ke("batch", "collect", *at(suite), "--quiet").code == ExitCode.STOPPED
+    again = [*at(suite), "--base-url", url]
+    assert "in_progress" in m3ke("batch", "status", *again).out
+    assert m3ke("batch", "cancel", *again).code == ExitCode.COMPLETE
+    assert m3ke("batch", "collect", *again).code == ExitCode.COMPLETE
+    assert m3ke("batch", "submit", *again).code == ExitCode.COMPLETE
+    kept = [file.read_bytes() for file in (suite.parent / "results").rglob("*") if file.is_file()]
+    assert not any(b"hidden-0123456789" in content for content in kept)
+
+
+@pytest.mark.parametrize("step", ["submit", "status", "collect", "cancel"])
+def test_another_address_than_the_runs_gets_no_key(server: BatchServer, suite: Path, step: str) -> None:
+    m3ke("batch", "submit", *asked(suite, server.url))
+    calls = server.calls.total()
+    with in_thread() as other:
+        ran = m3ke("batch", step, *at(suite), "--base-url", f"{other.url}?api_key=hidden-0123456789")
+        assert ran.code == ExitCode.USAGE
+        assert f"has begun at {server.url}, and --base-url is another address: give that one" in ran.error
+        assert (other.calls.total(), server.calls.total()) == (0, calls)
 
 
 def test_a_shard_goes_on_in_its_own_folder(server: BatchServer, suite: Path) -> None:

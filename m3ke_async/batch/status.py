@@ -73,8 +73,15 @@ class PartStatus:
         }
 
 
-async def batch_status(run: RunDir, environ: Mapping[str, str] = os.environ) -> list[PartStatus]:
+async def batch_status(
+    run: RunDir, base_url: tuple[str, ...] = (), environ: Mapping[str, str] = os.environ
+) -> list[PartStatus]:
     """The parts of a run; the provider is asked about those that are under way.
+
+    Args:
+        run: its folder.
+        base_url: the run's address once more, where it holds the key.
+        environ: holds the key elsewhere.
 
     Raises:
         UsageError: there is no such run, or no key.
@@ -83,7 +90,8 @@ async def batch_status(run: RunDir, environ: Mapping[str, str] = os.environ) -> 
     found = parts_on_disk(run.path)
     if not any(one.part.stage is Stage.SUBMITTED for one in found):
         return found
-    settings, display = settings_again(run, {"batch": True}), Silent()
+    again = {"base_url": base_url} if base_url else {}
+    settings, display = settings_again(run, {"batch": True, **again}), Silent()
     target = find_target(settings, display, environ)
     address = batch_address(target, found[-1].part.address)
     async with BatchClient(target, address, settings, warn=display.warn) as client:

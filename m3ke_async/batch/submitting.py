@@ -150,4 +150,5 @@ class Submitter:
             self._session.display.say(
                 f"{counted(questions, 'question is', 'questions are')} with {title}{within}; "
                 f"to collect: {self._collect}"
+                + (", with the address and its key by --base-url" if self._address.secrets else "")
             )

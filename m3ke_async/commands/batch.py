@@ -47,7 +47,10 @@ def _batch_settings(
 
 
 #: Options that may change from one command of a run to the next.
-_CHANGEABLE = ("data", "then", "max_cost", "max_requests", "max_tokens_total", "max_time", "price")
+_CHANGEABLE = (
+    *("data", "then", "base_url", "price"),
+    *("max_cost", "max_requests", "max_tokens_total", "max_time"),
+)
 
 
 def _run_batch(
@@ -87,6 +90,11 @@ def _run_batch(
     return ExitCode.COMPLETE
 
 
+_BASE_URL = click.option(
+    "--base-url", multiple=True, metavar="URL", help="RUN's address once more, where it holds the key."
+)
+
+
 _MADE = click.option(
     "--made",
     metavar="ID|none",
@@ -107,55 +115,49 @@ def submit(run: str, config: Path | None, *, quiet: bool, as_json: bool, **optio
 @click.argument("run", metavar="RUN", type=TEXT)
 @click.option("--then", metavar="live", help="Ask now what the batches left without a reply.")
 @_MADE
+@_BASE_URL
 @DATA
 @RESULTS
 @QUIET
 @JSON
-def collect(
-    run: str,
-    then: str | None,
-    made: str | None,
-    data: str | None,
-    results: str,
-    *,
-    quiet: bool,
-    as_json: bool,
-) -> int:
+def collect(run: str, *, made: str | None, quiet: bool, as_json: bool, **given: Any) -> int:
     """Take the replies of RUN's batches that have ended.
 
     What a killed command had begun to submit is submitted.
     """
-    settings = _batch_settings(run, None, {"then": then, "data": data, "results": results})
+    settings = _batch_settings(run, None, given)
     return _run_batch("collect", settings, quiet=quiet, as_json=as_json, made=made)
 
 
 @batch.command(context_settings=CONTEXT)
 @click.argument("run", metavar="RUN", type=TEXT)
 @_MADE
+@_BASE_URL
 @DATA
 @RESULTS
 @QUIET
-def cancel(run: str, made: str | None, data: str | None, results: str, *, quiet: bool) -> int:
+def cancel(run: str, *, made: str | None, quiet: bool, **given: Any) -> int:
     """Begin nothing more of RUN's batches.
 
     What was answered can be collected, and is paid.
     """
-    settings = _batch_settings(run, None, {"data": data, "results": results})
+    settings = _batch_settings(run, None, given)
     return _run_batch("cancel", settings, quiet=quiet, as_json=False, made=made)
 
 
 @batch.command(context_settings=CONTEXT)
 @click.argument("run", metavar="RUN", type=TEXT)
+@_BASE_URL
 @RESULTS
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def status(run: str, results: str, *, as_json: bool) -> None:
+def status(run: str, base_url: tuple[str, ...], results: str, *, as_json: bool) -> None:
     """Ask the provider how far RUN's batches are; changes nothing."""
     from m3ke_async.batch.status import batch_status
     from m3ke_async.loop import run_loop
     from m3ke_async.rundir import find_run
 
     directory = find_run(run, results)
-    found = run_loop(batch_status(directory))
+    found = run_loop(batch_status(directory, base_url))
     if as_json:
         print_json([one.to_json() for one in found])
         return
