@@ -48,6 +48,8 @@ _JOINT = Pattern(
 _COMMA_GOES_ON = Pattern(
     r"\s{0,3}(?:[,，/&;；.。!！)）\]】\n<]|和|与|及|以及|或|and\b|or\b|都|均|皆|全|两|二|三|四|are\b|\Z)"
 )
+#: What joins only letters of which nothing is said in between.
+_WEAK_JOINTS = frozenset((",", "，", ";", "；", ""))
 _OPEN = "([（{【「『《<“\"'‘〔〈"
 _CLOSE = ")]）}】」』》>”\"'’〕〉"
 #: What may belong to a mention right before and after its letter.
@@ -167,7 +169,7 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
             joint = _JOINT.fullmatch(text, before.end, mention.start)
             bracketed = before.end == mention.start and text[before.end - 1] in ")）"
             if (joint and (joint[0].strip() or _are_plain(before, mention))) or bracketed:
-                comma = not bracketed and text[before.end : mention.start].strip() in {",", "，", ""}
+                comma = not bracketed and text[before.end : mention.start].strip() in _WEAK_JOINTS
                 if not comma or by_comma or _COMMA_GOES_ON.match(text, mention.end):
                     more = "".join(letter for letter in mention.letters if letter not in before.letters)
                     found[-1] = before._replace(end=mention.end, letters=before.letters + more, heading=False)
@@ -294,6 +296,7 @@ def listed(mentions: Sequence[Mention], *, complete: bool) -> set[int]:
             and len(mention.letters) == 1
             and (
                 ord(mention.letters) - ord(mentions[chain[-1]].letters) in steps
+                or (mention.opens and ord(mention.letters) - ord(mentions[chain[-1]].letters) == 2)
                 or (mention.opens and turned and mentions[chain[-1]].letters + mention.letters == "DA")
             )
         )

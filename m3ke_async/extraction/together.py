@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.extraction.events import Event
 from m3ke_async.extraction.noise import LETTERS
 from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.polarity import NOT
 from m3ke_async.extraction.rules import FAILS, FALSE
 from m3ke_async.extraction.texts import words
 
@@ -29,12 +30,12 @@ _OF_ALL = Pattern(
 #: Before it: all three that were named, in sentences before as well.
 _THE_THREE = Pattern(r"(?:[这那以上述前此]{0,2}三(?:者|[个项种条]|位)|它们|[他她]们|这些)[^。\n，,]{0,6}\Z")
 _SENTENCE_END = "。!！?？\n"
-_SENTENCE_AFTER = Pattern(r"[^。！!？?\n；;，,]{0,60}")
+_SENTENCE_AFTER = Pattern(r"(?:[，,]\s?(?=[它他这三以都均皆]))?[^。！!？?\n；;，,]{0,60}")
 _CLAUSE_BEFORE = Pattern(r"[^。！!？?\n；;]{1,40}\Z")
 #: All that stands between two options of one list: other members, remarks in brackets, numbers.
 _JOINS = Pattern(
     r"(?:\s?[(（][^()（）\n]{0,16}[)）])?\s?(?:[、，,；;/]|以?及|[和与或]|\band\b|\bor\b)"
-    r"(?:[^。！!？?\n；;：:是为不没非未无而却但则]{0,20}[、，,和与及])?"
+    r"(?:[^。！!？?\n；;：:是为不没非未无而却但]{0,20}[、，,和与及])?"
     r"\s?(?:第?[一二三四五其次再][是为、，,：:]?)?[\s“《\"]{0,2}(?:and |or )?"
 )
 #: After an option that a comma joins to a list; else it begins a sentence of its own.
@@ -47,7 +48,7 @@ _NAMED = Pattern(
 )
 #: Before or after a list: it is told for what it leaves out.
 _ALL_BEFORE = Pattern(r"(?:包括|包含|分为|分成|\binclud(?:e|es|ing))[了着：:\s“《\"]{0,3}\Z")
-_ALL = Pattern(r"[^，,]{0,12}(?:都|均|皆|全)|.{0,16}\ball\b")
+_ALL = Pattern(r"[，,]?[^，,]{0,12}(?:都|均|皆|全)|.{0,16}\ball\b")
 #: The reply says that no option, or none alone, is the answer.
 _NO_ANSWER = Pattern(r"四[个项]|无法|没有正确|都不|none of")
 _ALSO = Pattern(r"[也还亦又]|同样|此外|\balso\b|as well")
@@ -94,7 +95,7 @@ def left_out(text: str, mentions: Sequence[Mention], asked: Asked) -> tuple[str,
         letter = (set(LETTERS) - named).pop()
         told = any(letter in mention.letters for mention in mentions)
         of_kind = about or _NAMED.search(lead) or _ALL.match(rest)
-        means_it = told or _ALL_BEFORE.search(lead) or _ALL.match(rest)
+        means_it = told or (about and asked.asks is NOT) or _ALL_BEFORE.search(lead) or _ALL.match(rest)
         if of_kind and means_it and not (_is_added(text, mentions, letter) or _NO_ANSWER.search(text)):
             return letter, row[-1]
     return None
