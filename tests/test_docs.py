@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 import tomllib
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
@@ -30,14 +31,19 @@ import pytest
 from click.testing import CliRunner
 
 from m3ke_async import __version__
+from m3ke_async.answer import Answer
 from m3ke_async.cli import cli
 from m3ke_async.errors import ExitCode
 from m3ke_async.prompt import load_template
+from m3ke_async.record_form import _FIELDS
+from m3ke_async.request import Outcome
 from m3ke_async.settings_checks import make_settings, read_config
+from m3ke_async.suite import Split
+from m3ke_async.tally import Ledger
 from tests.server import completion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Pairs that say the same in two languages.
@@ -69,10 +75,10 @@ def blocks(document: str, kind: str) -> list[str]:
     return [block for name, block in _BLOCK.findall(text(document)) if name == kind]
 
 
-def examples(kind: str) -> list[Any]:
+def examples(kind: str, documents: Iterable[str] = GUIDES) -> list[Any]:
     return [
         pytest.param(block, id=f"{document}-{number}")
-        for document in GUIDES
+        for document in documents
         for number, block in enumerate(blocks(document, kind), 1)
     ]
 
@@ -217,23 +223,42 @@ def test_python_examples_run(block: str, server: str, tmp_path: Path, environmen
     check_run([sys.executable, "-c", _ADDRESS.sub(server, block)], tmp_path, environment)
 
 
-@pytest.mark.parametrize("block", examples("sh"))
+def check_command(words: list[str]) -> None:
+    """A command of m3ke takes these words; nothing is run."""
+    command: click.Command = cli
+    while isinstance(command, click.Group):
+        # A sweep's file may stand in the place of its `run`.
+        name, words = (words[0], words[1:]) if words[0] in command.commands else ("run", words)
+        command = command.commands[name]
+    command.make_context("m3ke", words)
+
+
+@pytest.mark.parametrize("block", examples("sh", DOCUMENTS))
 def test_commands_that_are_not_run_exist_with_these_options(block: str) -> None:
     makefile = text("Makefile")
-    for line in block.splitlines():
+    for line in block.replace("\\\n", " ").splitlines():
         first, *rest = shlex.split(line) or [""]
         match first:
             case "m3ke":
-                command: click.Command = cli
-                while isinstance(command, click.Group):
-                    command = command.commands[rest.pop(0)]
-                command.make_context("m3ke", rest)
+                check_command(rest)
             case "make":
                 assert f"\n{rest[0]}:" in makefile
             case "export" | "":
                 pass
             case _:
                 pytest.fail(f"nothing checks the command {line!r}")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_commands_in_an_overview_exist_with_these_options(document: str) -> None:
+    for line in re.findall(r"^    m3ke (.+?)(?:  .*)?$", text(document), re.MULTILINE):
+        words = shlex.split(re.sub(r"[\[\]]", "", line))
+        if "..." in words:
+            assert isinstance(cli.commands[words[0]], click.Group)
+            continue
+        for name in words[1].split("|") if words[0] == "data" else words[1:2] or [""]:
+            with suppress(click.MissingParameter):  # an overview need not name all
+                check_command([words[0], *([name] if name else []), *words[2:]])
 
 
 @pytest.mark.parametrize("block", examples("toml config"))
@@ -332,6 +357,21 @@ def test_dependencies_are_listed_in_order() -> None:
     for table in tables:
         names = re.findall(r"^\| `([\w.-]+)` \|", table.split("\n\n")[0], re.MULTILINE)
         assert all(first < second for first, second in pairwise(names))
+
+
+def fields_in(heading: str) -> set[str]:
+    """Names in the first column of the first table below a heading of docs/results.md."""
+    part = text("docs/results.md").partition(f"\n{heading}\n")[2]
+    rows = re.search(r"(?:^\|.*\n)+", part, re.MULTILINE)
+    assert rows is not None
+    return {name for row in rows[0].splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+
+
+def test_every_field_of_a_run_is_described() -> None:
+    assert fields_in("## run.json") == {*_FIELDS, "version", "stopped", "merged", "versions", "written_at"}
+    assert fields_in("The ledger:") == Ledger.__dataclass_fields__.keys()
+    line = Answer("t", Split.DEV, 0, "00", Outcome.FAILED, rotation=0, sample=0, letters=(1, 0, 0, 0))
+    assert fields_in("## answers.jsonl") == line.to_json().keys()
 
 
 def test_the_changelog_tells_of_this_version() -> None:

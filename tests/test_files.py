@@ -38,6 +38,24 @@ def test_readers_see_the_old_file_until_then(tmp_path: Path) -> None:
     assert path.read_bytes() == b"new, and longer"
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_file_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, durable: bool
+) -> None:
+    path = tmp_path / "a.txt"
+    synced: list[bytes] = []
+
+    def fsync(descriptor: int) -> None:
+        assert not path.exists()
+        (temporary,) = tmp_path.iterdir()
+        synced.append(temporary.read_bytes())
+
+    monkeypatch.setattr("m3ke_async.files.os.fsync", fsync)
+    with whole_file(path, durable=durable) as file:
+        file.write(b"whole")
+    assert synced == [b"whole"] * durable
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path, error: type[BaseException]) -> None:
     path = tmp_path / "a.txt"

@@ -137,6 +137,8 @@ def test_an_unknown_name_names_the_nearest(pip: FakePip) -> None:
         "../x/y:z.gguf.txt",
         "owner/repo:../../etc/x.bin",
         "owner/repo:a/../b",
+        "owner/repo:x.gguf/../../y.gguf",
+        "owner/repo:x.gguf.exe",
         "no-such-model",
         "\x1b[31mred",
     ],

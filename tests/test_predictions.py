@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -49,6 +50,17 @@ def test_rows_are_the_suites_own_with_the_answer_filled_in(tmp_path: Path, suite
     expected = [row | {"answer": letter} for row, letter in zip(ROWS, ("B", "", "D"), strict=True)]
     assert rows(folder / f"{PHYSICS}.jsonl") == expected
     assert [list(row) for row in rows(folder / f"{PHYSICS}.jsonl")] == [list(row) for row in ROWS]
+
+
+@pytest.mark.parametrize("name", ["../out", "a/b", "/x"])
+def test_no_tasks_name_is_a_path(tmp_path: Path, suite: Suite, name: str) -> None:
+    task = replace(suite.tasks[0], name=name)  # files of a suite cannot be named so, but anybody can make one
+    with (
+        pytest.raises(DataError, match="cannot be a file name"),
+        predictions(tmp_path / "run" / "predictions", Split.TEST) as write_letters,
+    ):
+        write_letters(task, {})
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and "suite" not in path.parts]
 
 
 def test_a_task_without_predictions_is_written_blank(tmp_path: Path, suite: Suite) -> None:

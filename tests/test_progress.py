@@ -222,7 +222,8 @@ def live(monkeypatch: pytest.MonkeyPatch, *, columns: int = 80, **environ: str) 
     terminal = Terminal()
     display = make_display(quiet=False, stream=terminal)
     display.say("一" * 60)
-    display.warn("warned \x1b]0;title\x07")
+    display.say("said [bold] \x1b]0;title\x07")
+    display.warn("warned [bold] \x1b]0;title\x07")
     watch(display, total=2000, seconds=20)
     return terminal.getvalue()
 
@@ -251,6 +252,7 @@ def test_forty_columns_are_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_foreign_text_cannot_steer_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     text = live(monkeypatch)
     assert "\x07" not in text
+    assert ("said [bold] " in text, "warned [bold] " in text) == (True, True)  # no markup of rich's
     rest = _CONTROL.sub("", text)
     assert not [char for char in rest if unicodedata.category(char) == "Cc" and char not in "\r\n"]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from m3ke_async.errors import ExitCode
+from m3ke_async.report.page import page_head
 from tests import small_run
 from tests.browser import NO_FRAMES, Opened, chromium, open_page
 from tests.command import m3ke
@@ -165,6 +166,15 @@ def test_no_text_of_a_run_is_markup_in_the_file(report: Path) -> None:
         '<script type="text/plain" class="prompts">',
     ]
     assert text.count("</script>") == len(scripts)
+
+
+def test_no_setting_and_no_models_name_is_markup_in_the_file() -> None:
+    summary = {"run": {"system": HOSTILE_QUESTION}, "scores": ["</script>", "<!--<script>", "{{script}}"]}
+    text = page_head(summary, []).decode()
+    (data,) = re.findall(r'<script type="application/json" id="summary">(.*?)</script>', text, re.DOTALL)
+    assert json.loads(data) == summary
+    assert "<" not in data
+    assert text.count("</script>") == 2
 
 
 def test_the_policy_allows_one_script_and_no_address(report: Path) -> None:
