@@ -81,8 +81,13 @@ def test_a_custom_id_that_is_no_key_finds_nothing(custom_id: str) -> None:
     [
         (
             {"id": "b", "status": "in_progress", "request_counts": {"total": 4, "completed": 1, "failed": 1}},
-            RemoteBatch("b", "in_progress", total=4, done=2),
+            RemoteBatch("b", "in_progress", total=4, done=2, answered=1),
         ),
+        (
+            {"id": "b", "status": "completed", "request_counts": {"completed": "4", "failed": 0}},
+            RemoteBatch("b", "completed", done=0),
+        ),
+        ({"id": "b", "status": "completed", "input_file_id": ["f"]}, RemoteBatch("b", "completed")),
         ({"job": {"id": "b", "status": "COMPLETED"}}, RemoteBatch("b", "completed")),
         ({"id": "b", "status": "in_queue", "request_counts": None}, RemoteBatch("b", "in_queue")),
         (
