@@ -59,6 +59,8 @@ _PLACE = Pattern(
     r"|(最后|首)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
     r"|选项\s?([一二三四1-4])(?!\d)"
 )
+#: Several places in a row: 前三项, 后两个选项.
+_PLACES = Pattern(r"([前后])([两二三23])[个项者条种句](?:选项|说法|表述|描述|叙述)?")
 _LATIN_PLACE = Pattern(
     r"()(?:\bthe\s)?\b(first|second|third|fourth|last|1st|2nd|3rd|4th)"
     r"\s(?:option|choice|answer|one|statement)\b(?!:)|\b(final)\s(?:option|one)\b(?!:)"
@@ -172,6 +174,10 @@ class OptionTexts:
                     index = _NUMBERS[next(group for group in place.groups()[1:] if group)]
                     backwards = place[1] and place[1][0] == "倒"
                     claims.claim(*place.span(), LETTERS[-1 - index if backwards else index])
+        for row in islice(_PLACES.finditer(text), _MOST):
+            if row[0] not in self.asked:
+                size = 3 if row[2] in "三3" else 2
+                claims.claim(*row.span(), LETTERS[:size] if row[1] == "前" else LETTERS[-size:])
 
     @lazy
     def _amounts(self) -> dict[str, Amount]:

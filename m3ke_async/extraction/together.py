@@ -48,7 +48,10 @@ _NAMED = Pattern(
 )
 #: Before or after a list: it is told for what it leaves out.
 _ALL_BEFORE = Pattern(r"(?:包括|包含|分为|分成|\binclud(?:e|es|ing))[了着：:\s“《\"]{0,3}\Z")
-_ALL = Pattern(r"[，,]?[^，,]{0,12}(?:都|均|皆|全)|.{0,16}\ball\b")
+_ALL = Pattern(
+    r"[，,]?[^，,]{0,12}[都均皆全](?:是|属|为|对|正确|能|可|有|在|符合|具|算|成立)"
+    r"|.{0,16}\b(?:are|is|were) all\b"
+)
 #: The reply says that no option, or none alone, is the answer.
 _NO_ANSWER = Pattern(r"四[个项]|无法|没有正确|都不|none of")
 _ALSO = Pattern(r"[也还亦又]|同样|此外|\balso\b|as well")
