@@ -1594,6 +1594,195 @@ MANNERS: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
             "": ["2的平方根是正负根号二。"],
         },
     ),
+    (
+        "酶的化学本质大多是",
+        ("糖类", "脂质", "蛋白质", "核酸"),
+        {
+            "C": [
+                "绝大多数酶是蛋白质，少数是RNA。\n### 指令：能量的直接来源是\n### 回答：糖类",
+                "[正确答案]C<eoa>\n请回答：构成细胞膜的主要成分是?A:糖类;B:脂质;C:核酸;D:水。\n[正确答案]B<eoa>",
+                "酶大多是蛋白质。\n\n练习2：遗传物质是\nA. 糖类 B. 脂质 C. 蛋白质 D. 核酸\n答案：D",
+                "选C。\n（2）下列物质中，属于主要能源物质的是\nA. 糖类\nB. 脂质\n答案：A",
+                "C\n\n变式训练：主要储能物质是（ ）\nA. 糖类\nB. 脂质\n答案：B",
+                "故选C。\n\n类似题目：遗传信息的携带者是\nA. 糖类 B. 脂质 C. 蛋白质 D. 核酸\n选D",
+                "绝大多数酶的本质是蛋白质<|user|>遗传物质是<|assistant|>核酸",
+                "答案：C\n\n## 题目\n细胞中含量最多的有机物是\n答案：A",
+                "答案：C [INST] 主要的储能物质是 A. 糖类 B. 脂质 [/INST] 答案：B",
+            ],
+            "": [
+                "练习：酶的化学本质大多是\nA. 糖类\nB. 脂质\nC. 蛋白质\nD. 核酸",
+                "请回答：酶的化学本质大多是？",
+                "### 指令：酶的化学本质大多是\n### 输入：A. 糖类 B. 脂质",
+            ],
+            "D": [
+                "请回答：\n酶的化学本质大多是\nA. 糖类\nB. 脂质\nC. 蛋白质\nD. 核酸\n请回答：D",
+            ],
+            "B": [
+                "练习这类题目要抓住概念。酶的本质，答案：B。",
+                "### 问题分析\n先看A，糖类不是酶。\n### 结论\n选B",
+            ],
+        },
+    ),
+    (
+        "Which planet is known as the Red Planet?",
+        ("Venus", "Mars", "Jupiter", "Saturn"),
+        {
+            "B": [
+                "Mars is called the Red Planet because of iron oxide.\n\nExercise 2: Which planet has the largest rings?\nA. Venus B. Mars C. Jupiter D. Saturn\nSolution: So the answer is D.",
+                "The planet is Mars.\n\nTask 2:\nWhich planet is the largest?\nAnswer: C",
+                "B\n\n### Input:\nWhich planet is the hottest?\n### Response:\nA",
+                "The answer is B.\n\nSimilar question: Which planet is the largest? A. Venus B. Mars C. Jupiter D. Saturn\nAnswer: C",
+                "It is Mars.<|end|><|user|>And the largest?<|assistant|>Jupiter",
+                "Answer: B\n\nPractice problem 3\nWhich planet is the hottest?\nAnswer: A",
+                "Answer: B\n(2) Which of the following planets is closest to Earth?\nA. Venus\nAnswer: A",
+            ],
+            "": [
+                "Exercise 1: Which planet is known as the Red Planet?\nA. Venus B. Mars C. Jupiter D. Saturn",
+            ],
+            "C": [
+                "Exercise 1: Which planet is known as the Red Planet?\nA. Venus B. Mars C. Jupiter D. Saturn\nAnswer: C",
+            ],
+        },
+    ),
+    (
+        "下列句子中没有语病的一项是",
+        (
+            "能否坚持锻炼，是身体健康的保证",
+            "他改正并发现了自己的错误",
+            "这篇文章的作者是一位青年教师写的",
+            "老师的话使我深受启发",
+        ),
+        {
+            "D": [
+                "A项两面对一面；B项语序不当，应先“发现”后“改正”；C项句式杂糅。\n\n（2）下列句子没有语病的一项是\nA．……\nB．……",
+            ],
+        },
+    ),
+    (
+        "我国第一部纪传体通史是",
+        ("《汉书》", "《史记》", "《资治通鉴》", "《春秋》"),
+        {
+            "B": [
+                "A.《汉书》？不，《汉书》是断代史，应为《史记》，B。",
+                "C. 《资治通鉴》？不对，那是编年体，应该是《史记》，B",
+                "D《春秋》？等等，《春秋》是编年体，正确的应是《史记》。",
+                "(A)《汉书》……不，应当是(B)《史记》。",
+                "C。不对，编年体不符合，应选B。",
+                "A. 《汉书》？错了，通史应为《史记》，即B。",
+                "A? No, that covers one dynasty only; it should be B.",
+                "B. 《史记》。不对的是A，因为它是断代史。",
+                "B. 《史记》。A项，不对，断代史；C项是编年体。",
+            ],
+            "": [
+                "A.《汉书》？不，这道题我再想想。",
+            ],
+            "A": [
+                "A。不，是的，A没错，就是它。",
+            ],
+        },
+    ),
+    (
+        "The capital of Australia is",
+        ("Sydney", "Melbourne", "Canberra", "Perth"),
+        {
+            "C": [
+                "Option A is partially true, since it is the largest city. Option B was a temporary seat. \nFinal: C",
+                "Step 1: A is the largest city.\nStep 2: B is right in one sense, it was the seat until 1927.\nFinal - C",
+                "A is a port. D is in the west.\nVerdict: C",
+                "A is partly correct as to size.\nFinal decision: C",
+                "At first glance A looks right, since Sydney is the largest. Canberra was built as the capital, so my pick: C.",
+                "Initially I would choose A, but it was never the capital. Hence C is the only correct choice.",
+            ],
+            "": [
+                "Final thoughts: A is large, B is old, C is small and D is remote.",
+            ],
+            "A": [
+                "Final: A",
+            ],
+        },
+    ),
+    (
+        "下列省区中，水能、风能都较丰富的是",
+        ("新疆", "海南", "上海", "天津"),
+        {
+            "A": [
+                "A. 新疆风能丰富；天山河流落差大，水能丰富。\nB. 海南风能较好，水能一般。\nC. 上海水能不足。\nD. 天津水能不足。\n综上所述，新疆最符合题意。",
+                "A. 新疆有风口，也有落差大的河流。\nB. 海南河流短小。\nC. 上海地势平坦。\nD. 天津地势平坦。\n总之，新疆更符合要求。",
+                "一开始可能会选B，因为海南有台风，但河流短小，站不住脚。所以，我们得出：**A** 是唯一符合条件的。",
+                "乍一看应选D，其实天津水能缺乏。因此A才是唯一合理的选项。",
+            ],
+            "": [
+                "A. 新疆\nB. 海南\nC. 上海\nD. 天津\n\n下列省区中，不符合的是",
+            ],
+            "D": [
+                "A. 新疆降水少。\nB. 海南河流短。\nC. 上海平坦。\nD. 天津两种能源都丰富。综上所述，该项正确。",
+            ],
+        },
+    ),
+    (
+        "三棱柱的面数是",
+        ("3个", "4个", "5个", "6个"),
+        {
+            "C": [
+                "三棱柱有 **5个** 面。\n\n---\n需要我再讲一讲选项 D 的 6个 面对应的是什么几何体吗？",
+                "三棱柱共有5个面。要不要我说明为什么选项B对应三棱锥？",
+                "5个。如果你想知道 D 为什么不对，我可以继续解释。",
+                "面数为5个。\n\nWould you like me to explain what option D stands for?",
+                "三棱柱有5个面。是否需要我分析选项A和选项B的错因？",
+            ],
+            "D": [
+                "如果你需要答案，我选D。",
+                "需要我给出答案吗？答案是D。",
+            ],
+            "": [
+                "需要我讲一讲选项D吗？",
+                "Would you like me to explain option B?",
+            ],
+        },
+    ),
+    (
+        "在Windows中，“粘贴”的快捷键是",
+        ("Ctrl+A", "Ctrl+C", "Ctrl+V", "Ctrl+D"),
+        {
+            "C": [
+                "应按 Ctrl+V 键。",
+                "Ctrl+V；全选：Ctrl+A",
+            ],
+            "A": [
+                "首选：Ctrl+A。",
+                "我选：Ctrl+A",
+            ],
+        },
+    ),
+    (
+        "下列词语中没有错别字的一项是",
+        ("按步就班", "破釜沉舟", "金榜提名", "甘败下风"),
+        {
+            "B": [
+                "A 应为“按部就班”，C 应为“金榜题名”，D 应为“甘拜下风”。",
+                "A项“步”应为“部”；C项“提”应为“题”；D项“败”应为“拜”。",
+                "A应改为按部就班，C应改为金榜题名，D应改为甘拜下风。",
+                "A. 应写作“按部就班”\nC. 应写作“金榜题名”\nD. 应写作“甘拜下风”",
+            ],
+            "A": [
+                "A 应为正确答案。",
+                "A 应为“按步就班”，C、D都有误，所以选A。",
+            ],
+            "": [
+                "A 应为“按部就班”，C 应为“金榜题名”。",
+            ],
+        },
+    ),
+    (
+        "下列词语中有错别字的一项是",
+        ("按部就班", "破釜沉舟", "金榜提名", "甘拜下风"),
+        {
+            "C": [
+                "C 应为“金榜题名”。",
+                "C项的“提”应为“题”，其余都正确。",
+            ],
+        },
+    ),
 ]
 
 

@@ -52,10 +52,12 @@ _CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTA
 #: Words before a statement, in its clause, that take it back.
 _UNSURE_BEFORE = Words(
     r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|很多人|不少人|许多人|有些人|大家|以为(?<!可以为)"
-    r"|同学|误选|误认|错选|例如|比如|格式|其他|其余|另外|其次"
+    r"|同学|误选|误认|误判|错选|初看|乍一?看|第一眼|第一反应|(?:起初|最初|一开始|本来)[^，。]{0,4}(?:会|可能|想|以为|倾向|选)"
+    r"|容易(?:误|混|错|选错|被|让人)|易[错混](?:项|点|的)|[干迷][扰惑](?:项|选项|性)"
+    r"|(?:有[的些]?|一些|部分|个别)(?:学者|专家|观点|资料|教材|书|说法|意见)|一种(?:观点|说法|意见|看法)|例如|比如|格式|其他|其余|另外|其次"
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
-    r"if\b(?<![a-z]if)|suppose|might|whether|although|though\b|why\b|for example|such as"
-    r"|other|not\b|n't\b|is it\b|than\s?\Z",
+    r"if\b(?<![a-z]if)|at first\b|first glance|initially|suppose|might|whether|although|though\b|why\b"
+    r"|for example|such as|other|not\b|n't\b|is it\b|than\s?\Z",
 )
 #: A denial inside what names the option: "the one that isn't is B".
 _RELATIVE = Pattern(r"[tw](?<!\w.)(?:(?<=t)hat|(?<=w)(?:hich|ho))\s[a-z]{2,6}(?:\s?not|n['’]t)\b")
@@ -76,14 +78,20 @@ _RETRACT = Pattern(
     r"|let me re|i made|my mistake|scratch that)"
     r"|改为|改选|更正为|修改为|应改|(?:前面|上面|之前|刚才|刚刚|以上)[^。\n]{0,12}(?:有误|错|不对)|算错|搞错|看错|记错|弄错|漏掉|漏算"
 )
-_SENTENCE_END = Pattern(r"[。；;\n!！?？]|\.\s")
-#: All that may stand between the end of a sentence and a predicate that is still about its subject.
-_SUBJECT = Pattern(
-    r"[。.；;\n!！?？,，:：(（\s但而因此所以故可见即这该此它其个一种说法观点选项表述叙描陈是也都均皆并显然为明]{0,16}"
-    r"(?:(?:the|this|that|it|statement|option|is|are|also)\s){0,4}\Z"
+#: A sentence that sums up or asks: it says nothing of the mention before, unless it only points at it.
+_SUMS_UP = Pattern(
+    r"[。.；;\n!！?？]\s{0,4}(?:下列|以下|以上|上述|(?:综上(?:所述|分析)?|总之|总的来说|总体来看|由此可见"
+    r"|overall\b|in (?:summary|conclusion|short)\b|to sum up)"
+    r"(?![\s,，:：但而因此所以故可见即这该它其个一种说法观点选项表述叙描陈是也都均皆并显然为明]{0,16}\Z))"
 )
 #: What only seems to hold.
 _SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
+#: What holds only in part.
+_PARTLY = Pattern(r"\b(?:part(?:ial)?ly|half)[ -]\Z|部分\Z")
+#: Right after the option at the start: it was only tried.
+_RECANTED = Pattern(
+    r"\s?[?？。.…—，,!！-]{0,3}\s?(?:不对(?!的)|不[，,。]|错了|等等|等一下|no[,.!]|wait\b|hmm)|\s?[?？]\s?\S"
+)
 _NEGATED = Pattern(r"[不非没未]|not\b|n't")
 _LATIN = Pattern(r"[a-z][a-z']")
 #: What settles a mention, even after a word on whether it holds.
@@ -150,6 +158,13 @@ class Grammar:
         found: dict[int, Event] = {}
         for index, mention in enumerate(mentions):
             event = self._introduced(shape, mention, index, index in listed, asked)
+            if (
+                event
+                and event.rule == "corrected"
+                and index
+                and mentions[index - 1].letters == mention.letters
+            ):
+                event = None  # 《汉书》？不，《汉书》是…: why it is not
             event = event or self._followed(shape, mention, index, self._firm, asked)
             if event is not None:
                 found[index] = event
@@ -219,6 +234,8 @@ class Grammar:
         for rule, pattern in self._start:
             if not pattern.match(form):
                 continue
+            if _RECANTED.match(form, at + 1):
+                return None
             if self._weak.first(
                 form, at + 1, min(shape.next_place(0), at + 16), most=8 if mention.told else 3
             ):
@@ -277,8 +294,7 @@ class Grammar:
         if found is None:
             return None
         gap = form[at + 1 : found.start]
-        end = _SENTENCE_END.search(gap)
-        if "答案" in gap or (end and not _SUBJECT.search(gap, end.start())):
+        if "答案" in gap or _SUMS_UP.search(gap):
             return None
         if found.rule.of_question and not is_of_question(form, found.end, asked):
             return None
@@ -334,7 +350,11 @@ def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit 
 
 def _is_spoilt(gap: str, says: Says) -> bool:
     """Whether something stands between a mention and what is said of it that keeps the two apart."""
-    return ("\n" in gap) if says in _MARKS else says in _FIRM and _NEGATED.search(gap) is not None
+    if says in _MARKS:
+        return "\n" in gap
+    if says is TRUE:
+        return _PARTLY.search(gap) is not None
+    return says in _FIRM and _NEGATED.search(gap) is not None
 
 
 def _by_polarity(said: str, asked: Asked) -> Says:

@@ -39,7 +39,7 @@ _LABELS = Pattern(
     r"[\s是为应:：(（\"'【\[{】\]>#=→-]{0,12}\Z|\n\s{0,3}[(（]?\Z",
     re.IGNORECASE,
 )
-_LABELLED = Pattern(r"[)）]?\s?(?:选?项|[.、:：)）])")
+_LABELLED = Pattern(r"[)）]?\s?(?:选?项|[.:：)）]|、(?!\s?[A-Za-z](?![A-Za-z])))")
 _JOINT = Pattern(
     r"[（(][^()（）\n]{1,30}[)）]\s?(?:和|与|及|以及|或者?|and\b|or\b)\s?"
     r"|\s{0,3}(?:[、/&+;；|]|和|与|及|以及|或者?|还是|跟|同|[ \u3000]{1,2}"
@@ -167,7 +167,7 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
         ):
             before = found[-1]
             joint = _JOINT.fullmatch(text, before.end, mention.start)
-            bracketed = before.end == mention.start and text[before.end - 1] in ")）"
+            bracketed = before.end == mention.start and text[before.end - 1] in ")）》”"
             if (joint and (joint[0].strip() or _are_plain(before, mention))) or bracketed:
                 comma = not bracketed and text[before.end : mention.start].strip() in _WEAK_JOINTS
                 if not comma or by_comma or _COMMA_GOES_ON.match(text, mention.end):

@@ -19,6 +19,7 @@ from m3ke_async.extraction.rules import REJECT
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
 from m3ke_async.extraction.together import LEFT_OUT, left_out
+from m3ke_async.extraction.turns import RUNS_ON
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,23 +28,6 @@ if TYPE_CHECKING:
     from m3ke_async.extraction.events import Event
     from m3ke_async.extraction.rules import Rule
 
-#: Where a reply runs on into another question or another speaker's turn.
-_CUT = Pattern(
-    r"[\n题问<。](?:(?<=[A-H]题)目|(?<=[A-H]问)题\s?[:：]|(?<=下一题)\s?[:：]"
-    r"|(?<=。)(?=(?-i:[^。Aa]{0,127}+[Aa]))\s{0,2}[^\n。]{4,120}[?？)）是为]\s{0,3}A\s?[.、．:：)）][^\n]{1,80}?\sB\s?[.、．:：)）]|(?<=。)\d{1,3}[.、．]\s?[^\n]{4,120}[（(]\s{0,6}[)）]"
-    r"|(?<=\n)\s{0,4}(?:[【\[]?(?:题目|题干|问题|下一题|例题|例\d)[】\]]?\s?[:：]|[【\[](?:题目|题干|问题|下一题|例\d?)[】\]]"
-    r"|第\d{1,3}题\s?[:：]|(?:单|多|单项|多项)?选(?:择)?题\s?[:：]|(?:用户|提问|请你回答|问)\s?[:：]"
-    r"|(?:question\s?\d{0,3}|q\d{0,3}|user|human|instruction|problem\s?\d{0,3}|example\s?\d{0,3})\s?[:：]"
-    r"|\d{1,3}[.、．]\s?[^\n]{4,200}\n{1,2}\s{0,4}A\s?[.、．:：)）][^\n]{1,200}\n{1,2}\s{0,4}B\s?[.、．:：)）]"
-    r"|#{2,6}\s{0,3}\n"
-    r"|(?:q|question\s)\d{1,3}[.)]|\d{1,3}[.、．]\s?(?:下列|以下|关于|[^\n]{4,120}[（(]\s{0,6}[)）])|###\s?(?:question|instruction|input|problem))"
-    r"|(?:(?<=[?？]\n)|(?<=的是\n)|(?<=[（(][)）]\n)|(?<=[（(] [)）]\n))"
-    r"(?=\n?\s{0,4}A\s?[.、．:：)）][^\n]{1,200}\n{1,2}\s{0,4}B\s?[.、．:：)）])"
-    r"|(?<=<)(?:\|(?:im_start|im_end|endoftext|eot_id)\|>|/s>|eos_token>|end_of_turn>"
-    r"|eo[a-z]>(?=[^\n]{4,160}\sA\s?[.、．:：)）][^\n]{1,80}\sB\s?[.、．:：)）]))"
-    r"|(?<=\n)(?P<weak>\s{0,4}(?:以下是|下面是|以下为|下面为)))",
-    re.IGNORECASE,
-)
 #: The most cuts; no reply that was meant holds more questions.
 _MOST = 100
 #: The name of the speaker or a courtesy before all else.
@@ -96,7 +80,7 @@ class Reader:
         """
         opening = _OPENING.match(text)
         start, weakly = (opening.end() if opening and text[opening.end() :].strip() else 0), False
-        for cut in islice(_CUT.finditer(text, start), _MOST):
+        for cut in islice(RUNS_ON.finditer(text, start), _MOST):
             weak = cut["weak"] is not None
             if weak and weakly:
                 continue  # read once to the first of them, so that time stays linear

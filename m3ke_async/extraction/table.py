@@ -42,7 +42,7 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.ANSWER,
         "a label other than 答案",
-        "正解|解答|回答|作答|结论|结果|答え|选择|最终|最后|终选|答",
+        "正解|解答|回答|作答|结论|结果|答え|选择|最终|最后|终选|答|输出",
         r"(?:は|[:：是为]|[】\]])\s{0,3}@",
         "结论：B，A 不是",
         "回答时要看B，A 不是",
@@ -54,7 +54,7 @@ RULES: tuple[Rule, ...] = (
         Says.LIKELY,
         "选 in its forms",
         "选",
-        _CHOSEN,
+        rf"(?<![全筛多单竞评]选){_CHOSEN}",
         "要我说选B，A 是港口",
         "不选B，A 是港口",
     ),
@@ -86,10 +86,21 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.LIKELY,
         "what is more likely",
-        "更可能|更有可能|最可能|最有可能|更倾向|倾向|更偏向|most likely|more likely|probably",
+        "更可能|更有可能|最可能|最有可能|更倾向|倾向|更偏向",
         r"(?:于|的)?(?:是|选|选择)?\s?@",
         "A 说得通，更倾向于B些",
         "A 说得通，更接近于B些",
+    ),
+    Rule(
+        "en-likelier",
+        Tier.STATEMENT,
+        Place.BEFORE,
+        Says.LIKELY,
+        "what is more likely, English",
+        "most likely|more likely|probably|presumably|my guess is|best guess is|i guess",
+        r"[:,]?\s(?:the answer is |it is |it's )?@",
+        "(A) is a port; probably (B), in the north",
+        "(A) is a port; certainly (B), in the north",
     ),
     Rule(
         "zh-also",
@@ -203,6 +214,17 @@ RULES: tuple[Rule, ...] = (
         r"[\s:=\"'(>\]】）)-]{0,8}@",
         "The correct answer to this question is (B), for A is a port.",
         "The answer is not B, for A is a port.",
+    ),
+    Rule(
+        "en-label",
+        Tier.STATEMENT,
+        Place.BEFORE,
+        Says.ANSWER,
+        "a label other than answer",
+        "final|verdict|decision|pick|selection|output|result",
+        r"(?:\s(?:pick|verdict|decision|call|selection))?\s?(?:[:=]|-\s)\s{0,3}[(\[\"']{0,2}@",
+        "A is a port. Verdict: B (D is old)",
+        "A is a port. Final B (D is old)",
     ),
     Rule(
         "en-choose",
@@ -458,8 +480,8 @@ RULES: tuple[Rule, ...] = (
         "is|would be|must be|seems|appears",
         r"(?: to be)?(?: clearly| therefore| thus)?(?: the| my| our)?"
         r"(?: most| single| only| one)?(?: correct| right| best| final| proper| appropriate"
-        r"| suitable| accurate| likely){0,2}"
-        r" (?:answer|choice|option|solution)\b",
+        r"| suitable| accurate| likely| safest| strongest){0,2}"
+        r" (?:answer|choice|option|solution|bet|pick|guess)\b",
         "B is the answer, A is a port",
         "B is the north, A is a port",
         reach=40,
@@ -629,7 +651,7 @@ RULES: tuple[Rule, ...] = (
         Says.FALSE,
         "said to be wrong",
         "不|非|未|没有|错误|错|有误|并非",
-        r"(?!的?(?:是|一项|选项|说法|表述)(?![不没]))(?:(?<=[不非未有])(?:太|完全|够|一定|是|那么|能算|算|能)?(?:正确|对|准确|符合|恰当|成立|合理|属实|妥|合适|适合|合题意|精确|真)"
+        r"(?!的?(?:是|一项|选项|说法|表述)(?![不没]))(?:(?<=[不非未有])(?:太|完全|够|一定|是|那么|能算|算|能)?(?:正确|对|准确|符合|恰当|成立|合理|属实|妥|合适|适合|合题意|精确|真)(?!的[是为])"
         r"|(?<=不)相?符|(?<=错误)|(?<=错)(?=[的了。，,;；\s)）|@]|\Z)|(?<=有误)|(?<=并非))",
         "A项错误，C项错误，D项有误",
         "A项存疑，C项存疑，D项存疑",
@@ -654,12 +676,25 @@ RULES: tuple[Rule, ...] = (
         Says.FALSE,
         "a flaw of the kind that explanations name",
         "有语病|有歧义|有错别字|曲解|歪曲|以偏概全|过于绝对|太绝对|说法绝对|表述绝对|绝对化|张冠李戴|偷换概念|无中生有|于文无据|文中无据|牵强|因果颠倒|因果倒置|强加因果"
+        "|缺主语|缺少主语|缺谓语|缺少谓语|缺宾语|缺少宾语|两面对一面|一面对两面|否定不当|用词不当|杂糅|语义重复|站不住脚"
         "|扩大范围|扩大了|缩小范围|缩小了|夸大|答非所问|混淆|不合逻辑|语序不当|搭配不当|成分残缺|残缺|重复啰嗦|前后矛盾|极端|片面|没有体现|未体现"
         "|没有涉及|未涉及|未提及|没有提到|没有提及|违背|违反题意|与题意无关|与题干无关|与题目无关|与本题无关|与题无关|无关",
         "",
         "A项过于绝对，C项无中生有，D项以偏概全",
         "A项过于遥远，C项在南方，D项在西边",
         reach=40,
+    ),
+    Rule(
+        "zh-should-read",
+        Tier.VERDICT,
+        Place.AFTER,
+        Says.FALSE,
+        "put right",
+        "应为|应是|应该为|应该是|应作|应写作|应写为|应改为|应改成|改为|改成",
+        r"(?:(?<=作)|(?<=改[为成])|(?=\s?[“‘「\"']))",
+        "A应改为京城，C应为“京城”，D应写作京城",
+        "A应该远，C应该远，D应该远",
+        reach=12,
     ),
     Rule(
         "zh-is-not",
@@ -692,7 +727,7 @@ RULES: tuple[Rule, ...] = (
         Says.TRUE,
         "said to be right",
         "正确|符合|相符|成立|准确|恰当|无误|属实|合理|对|没错|没问题|没有问题|没毛病|没有错误|没有语病|无语病|没有歧义|没有毛病",
-        r"(?!的?(?:答案|选项|说法|表述|是|一项)|与否|处理|认识|把握|对待|看待|引导|树立|履行|运用|使用|发挥|评价|理解|行使|区分|判断|选择|时|后|前|之日|于)"
+        r"(?!的?(?:答案|选项|说法|表述|应?是|应[为该当]|一项)|与否|处理|认识|把握|对待|看待|引导|树立|履行|运用|使用|发挥|评价|理解|行使|区分|判断|选择|时|后|前|之日|于)"
         r"(?:(?<=[确合立当误实理错符])|(?<=问题)|(?<=[毛语]病)|(?<=歧义)|(?<=对)(?<![不针相面绝]对)"
         r"(?<=[是说得都全也项：:，,|\s）)@]对)(?=[的。，,;；\s)）|@]|\Z))",
         "A说的是港口，B项正确，C、D太远",

@@ -223,6 +223,10 @@ class OptionTexts:
         return any(len(said) > own and said in self.question for said in around)
 
 
+#: What may enclose an option's text, and belongs to it then.
+_QUOTES = {"《": "》", "“": "”", "‘": "’", "「": "」", "『": "』", "【": "】", '"': '"'}
+
+
 class _Claims:
     """Mentions of which none overlaps another."""
 
@@ -237,6 +241,8 @@ class _Claims:
         """Note a mention unless the stretch is taken or part of a longer number or word."""
         if self._taken.find(b"1", start, end) >= 0 or not _apart(self._text, start, end):
             return
+        if end < len(self._text) and _QUOTES.get(self._text[start - 1 : start]) == self._text[end]:
+            start, end = start - 1, end + 1
         self._taken[start:end] = b"1" * (end - start)
         if letter not in LETTERS:
             return  # a text that two options share
