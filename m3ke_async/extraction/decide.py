@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.clauses import is_retracted
@@ -174,6 +176,41 @@ def contradicts(pick: Pick, events: Sequence[Event], asked: Asked) -> set[str]:
     against = verdict(judged, asked).letters
     denied = {letter for event in judged if not asked.fits(event.says) for letter in event.letters}
     return {against} if len(against) == 1 and against != pick.letters and pick.letters in denied else set()
+
+
+#: A calculation before its result, and any result with its number.
+_CALCULATED = Pattern(
+    r"(?:[-+×÷/^√²³]|[=＝≈][^，,。；;\n]{1,40}?)[^，,。；;\n]{1,40}"
+    r"(?:[=＝≈]|\\approx|\b(?:equals|equal to))[\s(（]{0,2}\Z"
+)
+_RESULT = Pattern(r"(?:[=＝≈]|\\approx)\s?-?\d")
+#: A sentence that goes over a result again, or warns of another one.
+_ASIDE = Pattern(
+    r"(?:[检查校]验|验[证算]|误|切勿|不要|混淆|\b(?:check|verify|mistake|confuse))[^。\n]{0,60}\Z",
+    re.IGNORECASE,
+)
+_ASKED_BACK = Pattern(r"[?？]|[吗呢][。\s]{0,3}\Z")
+
+
+def last_result(text: str, mentions: Sequence[Mention]) -> Mention | None:
+    """The option that the last calculation comes to, if no other one is named after it."""
+    told = [
+        mention for mention in mentions if not _ASIDE.search(text, max(0, mention.start - 64), mention.start)
+    ]
+    results = [
+        place
+        for place, mention in enumerate(told)
+        if _CALCULATED.search(text, max(0, mention.start - 48), mention.start)
+    ]
+    if not results or any(mention.lettered for mention in told):
+        return None
+    last = told[results[-1]]
+    goes_on = any(
+        not _ASIDE.search(text, last.end, more.start())
+        for more in islice(_RESULT.finditer(text, last.end), 4)
+    )
+    alone = len({mention.letters for mention in told[results[-1] :]}) == len(last.letters) == 1
+    return last if alone and not goes_on and not _ASKED_BACK.search(text, last.end) else None
 
 
 def odds(text: str, mentions: Sequence[Mention]) -> Pick:

@@ -18,7 +18,7 @@ _NAMES_BEFORE = (
     "维生素 维他命 集合 矩阵 事件 命题 向量 直线 线段 平面 基因 类型 血型 列车 音节 肝炎 甲型 点 角 图"
     " vitamin hepatitis plan grade"
     " group class team phase stage figure section event matrix type variable process"
-    " ∠ △ ∩ ∪ ∈ ∉ ⊂ ⊆ × · ^ \\ +"
+    " ∠ △ ° ∩ ∪ ∈ ∉ ⊂ ⊆ × · ^ \\ +"
 )
 _BEFORE = tuple(_NAMES_BEFORE.split())
 _BEFORE_ENDS = frozenset(name[-1] for name in _BEFORE) | frozenset(name[-1].upper() for name in _BEFORE)

@@ -8,7 +8,16 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.clauses import Grammar
-from m3ke_async.extraction.decide import NOTHING, Pick, contradicts, odds, picked, statement, verdict
+from m3ke_async.extraction.decide import (
+    NOTHING,
+    Pick,
+    contradicts,
+    last_result,
+    odds,
+    picked,
+    statement,
+    verdict,
+)
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import RIGHT, WRONG
@@ -43,7 +52,7 @@ _SHORT = 80
 #: Before a bare number: it is a result; the signs that also serve on the way count at the end only.
 _RESULT = Pattern(r"(?:\A|[是为：:得约]|等于)\Z")
 _LAST_RESULT = Pattern(
-    r"(?:\A|\n|[是为于：:得约=到有共≈（({]|\b(?:is|be|equals?|to|about|get|gives?|have|answer))\Z",
+    r"(?:\A|\n|[是为于：:得约=到有共≈（({]|\\approx|\b(?:is|be|at|equals?|to|about|get|gives?|have|answer))\Z",
     re.IGNORECASE,
 )
 #: The beginning of a sentence; a reply that ends on an option's name there has only begun to speak of it.
@@ -122,6 +131,10 @@ class Reader:
             odd = left_out(text, texts, asked)
             if odd:
                 return picked(odd[0], LEFT_OUT, odd[1])
+        if "last-result" in self._names and asked.asks is not WRONG:
+            result = last_result(text, texts)
+            if result:
+                return picked(result.letters, "last-result", result)
         if self._may_echo(texts, asked):
             own = [
                 mention for mention in texts if mention.told and not asked.texts.is_repeated(text, mention)
@@ -223,7 +236,7 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
     """Whether the only option named can be meant: a bare number or letter only at the end of a reply."""
     if not mention.lettered:
         option = asked.texts.dense.get(mention.letters, "")
-        if not is_weak(option):
+        if not (is_weak(option) and is_weak(text[mention.start : mention.end])):
             return _is_meant(text, mention, asked)
         result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
         before = text[max(0, mention.start - 24) : mention.start].rstrip(" ")

@@ -21,7 +21,7 @@ _VERBS = frozenset("是为有指即应该叫称作等于的在")
 EMPTY = _VERBS | frozenset(
     words(
         "the a an of is are was were be to in on at by for with from as and or that this it which what who"
-        " whom following does do did one can"
+        " whom following does do did one can how many much have has had"
     )
 )
 #: The words of a question that stand where its answer will.

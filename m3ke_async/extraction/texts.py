@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.lazy import lazy
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 #: What a compact text drops: all but letters, figures, and signs that stand before something.
 _DROPPED = Pattern(r"[\W_](?<![%√∞∪∩∅])(?:(?<![+\-/.<>=≤≥])|(?!\S))")
-_RAISED = str.maketrans("²³", "23")
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "01234567890123456789")
+#: A number of a row, in any writing.
+_IN_ROW = Pattern(r"第\s?([①②③④⑤⑥⑦⑧⑨]|[一二三四五六七八九](?![十百千]))")
+_FIGURES = str.maketrans("①②③④⑤⑥⑦⑧⑨一二三四五六七八九", "123456789123456789")
 _NUMBERS = {
     "一": 0,
     "二": 1,
@@ -50,7 +53,10 @@ _NUMBERS |= {
 #: The most places at which an option's text, a place or a number is looked for in a reply.
 _MOST = 64
 _SPLIT = Pattern(r"[0-9.]{2}|[a-z]{2}")
-_LATIN, _NUMERIC = Pattern("[a-z]{3}"), Pattern("[0-9〇零一二两三四五六七八九十百千万亿]")
+_LATIN = Pattern("[a-z]{3}")
+_NUMERIC = Pattern(
+    "[0-9〇零一二两三四五六七八九十百千万亿]|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twe|teen"
+)
 #: The longest reply in which what tells an option from the others may stand for it.
 _SHORT = 60
 _ARTICLE = Pattern(r"\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
@@ -75,6 +81,8 @@ def compact(text: str) -> str:
 
 
 def _dense(text: str) -> str:
+    if "第" in text:
+        text = _IN_ROW.sub(lambda found: found[0].translate(_FIGURES), text)
     dense = _DROPPED.sub("", text)
     return dense if dense.isascii() else dense.translate(_RAISED)
 
@@ -144,7 +152,7 @@ class OptionTexts:
         claims = _Claims(text, letters)
         if texts:
             self._claim_texts(text, claims)
-            if len(claims.found) == len(letters) and self._amounts:
+            if self._amounts:
                 self._claim_amounts(text, claims)
         if places:
             self._claim_places(text.lower(), claims)
@@ -187,20 +195,31 @@ class OptionTexts:
         from m3ke_async.extraction.amounts import amount
 
         found = {letter: own for letter, text in self.plain.items() if (own := amount(text.strip(" .。{}$")))}
-        values = {own.value for own in found.values()}
-        return found if len(values) == len(self.plain) > 1 else {}
+        different = {(own.value, own.until, own.unit) for own in found.values()}
+        return found if len(different) == len(self.plain) > 1 else {}
 
     def _claim_amounts(self, text: str, claims: _Claims) -> None:
-        from m3ke_async.extraction.amounts import amounts
+        from m3ke_async.extraction.amounts import amounts, ranges
 
-        by_value = {own.value: letter for letter, own in self._amounts.items()}
-        for found in islice(amounts(text.lower()), _MOST):
-            letter = by_value.get(found.value)
-            if letter is None:
-                continue
-            unit = self._amounts[letter].unit
-            if not unit or not found.unit or found.unit.startswith(unit):
-                claims.claim(found.start, found.end, letter)
+        low = text.lower()
+        ranged = any(own.until is not None for own in self._amounts.values())
+        for found in islice(chain(ranges(low), amounts(low)) if ranged else amounts(low), _MOST):
+            ends = {
+                letter: end
+                for letter, own in self._amounts.items()
+                if (own.value, own.until) == (found.value, found.until)
+                and (end := found.end_with(own.unit)) is not None
+                and self._is_written_alike(low[found.start : found.end], found, letter)
+            }
+            if len(ends) == 1:
+                ((letter, end),) = ends.items()
+                claims.claim(found.start, end, letter)
+            elif found.until is not None:
+                claims.claim(found.start, found.end, "")
+
+    def _is_written_alike(self, said: str, found: Amount, letter: str) -> bool:
+        """Whether a number may stand for an option: a whole number is no percentage, 1 is not 100 %."""
+        return found.value.denominator > 1 or "%" in said or "%" not in self.plain[letter]
 
     def _is_of_else(self, after: str) -> bool:
         """Whether the number before this counts something else than the options do."""
@@ -247,6 +266,8 @@ class _Claims:
         if letter not in LETTERS:
             return  # a text that two options share
         line = _OPENS.search(self._text, max(0, start - 16), start)
+        if line is not None and self._taken.find(b"1", line.start(1), start) >= 0:
+            line = None  # what looks like the number of a list is an option
         opens, first = line is not None, line.start(1) if line else start
         self.found.append(Mention(first, end, letter, (start, end), opens, opens, told=True, lettered=False))
 
@@ -281,14 +302,14 @@ def _shared(texts: Sequence[str]) -> int:
 _OPENS = Pattern(r"(?:\A|\n)[\s*•·>#-]{0,6}((?:\d{1,2}\s?[.、)）．]|[①-⑳])?\s{0,2})\Z")
 #: An operator before or after a number: the number is a part of a calculation and not its result.
 _OPERATOR_BEFORE = Pattern(r"(?:[×÷*+^/]|[a-zA-Z]\s?→)\s?\Z")
-_OPERATOR_AFTER = Pattern(r"\s?(?:[×÷*+^=](?!=|>)|-\s?\d|/\s?[\da-zπ(])")
+_OPERATOR_AFTER = Pattern(r"[\s}]{0,2}(?:[×÷*+^=](?!=|>)|-\s?\d|/\s?(?:[\dπ(]|[a-z](?![a-z])))")
 
 
 def _apart(text: str, start: int, end: int) -> bool:
     """Whether the stretch is no part of a longer number, word or calculation."""
     first, last = text[start], text[end - 1]
     before, after = text[start - 1 : start], text[end : end + 1]
-    if (last.isdigit() or last == "%") and _OPERATOR_AFTER.match(text, end):
+    if (last.isdigit() or last == "%" or first.isdigit()) and _OPERATOR_AFTER.match(text, end):
         return False
     if first.isdigit() and _OPERATOR_BEFORE.search(text, max(0, start - 4), start):
         return False
@@ -298,7 +319,7 @@ def _apart(text: str, start: int, end: int) -> bool:
         if before in ".-/" and text[start - 2 : start - 1].isdigit():
             return False
     if last.isascii() and last.isalnum() and after:
-        if after in {"²", "³"} or after == "^":
+        if after in "⁰¹²³⁴⁵⁶⁷⁸⁹^":
             return False
         if after.isascii() and after.isalnum():
             return after == "s" and last.isalpha() and not text[end + 1 : end + 2].isalnum()
