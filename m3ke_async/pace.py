@@ -20,6 +20,7 @@ import random
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from m3ke_async.hold import Hold
 from m3ke_async.limits import LAG, Charge, RequestPace, Room, TokenEstimate, TokenPace
 from m3ke_async.rate_headers import NOTHING
 from m3ke_async.refusals import REMEMBERED, Refusals
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 #: Seconds: uvloop turns timers under a millisecond into a busy loop.
 _SHORTEST_SLEEP = 0.002
-#: After a long hold the n-th request goes about _RAMP / n seconds after the one before, so that their number
-#: grows by half each 40 ms; this care ends when nobody waits _RAMP_SECONDS after the hold.
-_RAMP, _RAMP_SECONDS = 0.1, 1.0
 #: Refusals among so many sends under a known limit that lower our own rate, by how much, how far, how long.
 _EASE_AFTER, _EASE_AMONG = 3, REMEMBERED
 _EASE, _EASE_LEAST, _EASE_SECONDS = 0.95, 0.85, 60.0
@@ -104,7 +102,6 @@ class Pace:
         rng: random.Random | None = None,
     ) -> None:
         self.estimate = TokenEstimate()
-        self._rng = rng or random.Random()  # noqa: S311 (spreads requests, guards nothing)
         self._adopts_requests = requests_per_minute is None
         self._adopts_tokens = tokens_per_minute is None
         self._limits = (requests_per_minute, tokens_per_minute)
@@ -120,9 +117,7 @@ class Pace:
         self._pump: asyncio.Task[None] | None = None
         self._waker: asyncio.Future[None] | None = None
 
-        self._held_until = -math.inf
-        self._ramp_at: float | None = None  # when the next may go after a hold; None outside
-        self._ramp_step, self._ramp_count = _RAMP, 0
+        self._hold = Hold(rng or random.Random())  # noqa: S311 (spreads requests, guards nothing)
         self._refusals = Refusals()
         self._ease = self._share = 1.0
         self._eased_at = -math.inf
@@ -189,8 +184,8 @@ class Pace:
 
     def _delay(self, reservation: Reservation, now: float) -> float:
         """Seconds until everything but the request rate has room for it."""
-        if self._ramp_at is not None and self._ramp_at > now:
-            return self._ramp_at - now
+        if (wait := self._hold.wait(now)) > 0:
+            return wait
         return max(
             self._tokens.wait(self._tokens_to_reserve(reservation), now),
             self._request_room.wait(1.0, total=self._requests_total, now=now),
@@ -201,23 +196,14 @@ class Pace:
         self._requests.take(now)
         reservation.charge = self._tokens.reserve(self._tokens_to_reserve(reservation), now)
         self._count(reservation, now)
-        if self._ramp_at is not None:
-            self._ramp(now)
+        if self._hold.is_careful:
+            self._hold.grant(now, lag=LAG, is_waited_for=self.is_waited_for)
+            self._see_whether_open()
 
     def _count(self, reservation: Reservation, now: float) -> None:
         reservation.at = now
         reservation.requests_total = self._requests_total = self._requests_total + 1
         reservation.tokens_total = self._tokens_total = self._tokens_total + self._most_tokens(reservation)
-
-    def _ramp(self, now: float) -> None:
-        """Set the time of the next request after a hold."""
-        if not self.is_waited_for and now >= self._held_until + _RAMP_SECONDS:
-            self._ramp_at = None
-            self._see_whether_open()
-        else:
-            self._ramp_count += 1
-            after = max(self._ramp_at or now, now - LAG)
-            self._ramp_at = after + self._rng.uniform(0.5, 1.5) * self._ramp_step / self._ramp_count
 
     def _tokens_to_reserve(self, reservation: Reservation) -> float:
         if self._charges_max_tokens:
@@ -293,7 +279,7 @@ class Pace:
             self._slow_down(now)
         if not refusals.repeat(number):
             return False
-        if now < self._held_until:  # one of the same wave
+        if self._hold.is_on(now):  # one of the same wave
             self.hold(wait or 0.0)
             return refusals.holds_help
         seconds = refusals.next_hold(wait, number, sent=self._requests_total, now=now)
@@ -318,16 +304,11 @@ class Pace:
 
     def is_held(self, now: float) -> bool:
         """Whether everybody is held back."""
-        return now < self._held_until
+        return self._hold.is_on(now)
 
     def hold(self, seconds: float) -> None:
         """Hold back everybody for at least `seconds`; then they go one after another, faster and faster."""
-        until = asyncio.get_running_loop().time() + seconds
-        if until > self._held_until:
-            self._held_until = until
-            self._ramp_step = min(_RAMP, seconds / 10)
-            self._ramp_at = until + self._rng.uniform(0, self._ramp_step)
-            self._ramp_count = 0
+        if self._hold.begin(seconds, asyncio.get_running_loop().time()):
             self._requests.rest()
             self._open = False
 
@@ -396,7 +377,7 @@ class Pace:
         self._open = (
             self._limits == (None, None)
             and not self.is_waited_for
-            and self._ramp_at is None
+            and not self._hold.is_careful
             and not self._request_room.known
             and not self._token_room.known
         )
