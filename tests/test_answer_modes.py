@@ -75,6 +75,8 @@ def holds(server: Server, field: str, *, refuses: tuple[str, ...] = ()) -> Calla
     return answer
 
 
+KEY = "zq81SENTINELx0123456789"  # of no known form
+
 FIELDS = {
     "structured_outputs": {"choice": ["A", "B", "C", "D"]},
     "guided_choice": ["A", "B", "C", "D"],
@@ -127,6 +129,22 @@ async def test_a_refusal_is_shown_in_the_servers_words(server: Server, suite: Pa
     server.default = holds(server, "none", refuses=("regex", "response_format"))
     result = await ask(suite, server.url, tmp_path / "r", model="sglang/m", answer="constrained")
     assert "regex is refused (Unexpected fields in the request: {'regex'})" in str(result.stopped)
+
+
+async def test_a_key_in_the_words_of_a_refused_proof_is_not_shown(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    from m3ke_async.run import run
+    from tests.asking import settings
+
+    server.default = lambda mark: raw(
+        {"detail": f"Unexpected fields in the request: {{'regex'}} of {KEY}"}, 422
+    )
+    made = settings(
+        suite, server.url, tmp_path / "r", model="sglang/m", answer="constrained", api_key_env="THE_KEY"
+    )
+    result = await run(made, environ={"THE_KEY": KEY})
+    assert "regex is refused (Unexpected fields in the request: {'regex'} of [key])" in str(result.stopped)
 
 
 async def test_every_server_must_be_proven(server: Server, suite: Path, tmp_path: Path) -> None:

@@ -46,6 +46,19 @@ def check(server: Server, tmp_path: Path) -> Callable[..., Ran]:
     return run
 
 
+@pytest.mark.parametrize("status", [400, 401, 500])
+def test_a_key_that_the_server_repeats_is_not_shown(
+    check: Callable[..., Ran], server: Server, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    key = "zq81SENTINELx0123456789"  # of no known form
+    monkeypatch.setenv("THE_KEY", key)
+    server.default = lambda mark: error(status, f"no: {key}, {key[:14]}")
+    ran = check("--api-key-env", "THE_KEY")
+    assert ran.code in {ExitCode.STOPPED, ExitCode.INCOMPLETE}
+    assert "no: [key]" in ran.error
+    assert "SENTINEL" not in ran.err
+
+
 # Models that ended
 
 
