@@ -2,7 +2,7 @@
 
 In the order of the methods:
 
-    leave (admission) -> ask (transport) -> parse (wire) -> keep (store)
+    leave (admission) -> ask (transport) -> parse (wire) -> keep (keeping)
                                          -> decide (faults) -> again | give up | stop
 """
 
@@ -18,11 +18,12 @@ from m3ke_async.breaker import State
 from m3ke_async.endpoint import NOTHING_THERE
 from m3ke_async.errors import IncompleteError, StoppedError
 from m3ke_async.faults import WITHOUT_TEXT, Action, Decision, decide
+from m3ke_async.keeping import Keeping
 from m3ke_async.rate_headers import observed_limits
 from m3ke_async.request import FILTERED, Reply
 from m3ke_async.rules import Kind
 from m3ke_async.scrub import scrub_all
-from m3ke_async.store import Failure, StoreError
+from m3ke_async.store import Failure
 
 if TYPE_CHECKING:
     from m3ke_async.address import Address
@@ -49,9 +50,6 @@ _OFTEN_OF_ONE = frozenset({Kind.BAD_PARAMETER, Kind.FORBIDDEN, Kind.WRONG_ADDRES
 
 #: Refusals before anything was computed.
 _COST_NOTHING = frozenset({Kind.BAD_PARAMETER, Kind.BAD_REQUEST, Kind.FORBIDDEN, Kind.TOO_LONG})
-
-#: Seconds between tries to write a reply that the disk did not take, and their number.
-_STORE_PAUSE, _STORE_TRIES = 1.0, 60
 
 #: In the ledger: attempts whose reply the end of the command did not wait for.
 _CUT_OFF = "cut off"
@@ -92,8 +90,7 @@ class Attempts:
         self._settings, self._tally = means.settings, means.tally
         self._on_reply, self._warn = means.on_reply, means.warn
         self.admission = Admission(course, means, self._close)
-        self._keeping: set[asyncio.Task[None]] = set()
-        self._said: set[str] = set()
+        self.keeping = Keeping(course, means)
         self._answers = self._blanks = self._refused = 0
 
     def begin(self) -> None:
@@ -102,13 +99,8 @@ class Attempts:
         self.admission.begin()
         self._last_reply = self._loop.time()
 
-    @property
-    def keeping(self) -> set[asyncio.Task[None]]:
-        """Workers that hold a reply which the disk has not taken yet."""
-        return self._keeping
-
     async def ask(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> Job:
-        """Send a question once, or one that is due again in its place; which, when all is settled."""
+        """Send a question once, or in its place one that is due again; the one that was, when all is settled."""
         job, reservation = await self.admission.leave(job, endpoint, task)
         if reservation is None:
             return job
@@ -223,7 +215,7 @@ class Attempts:
         job = attempt.job
         latency = self._loop.time() - attempt.sent
         reply = replace(reply, latency=latency, attempts=job.attempts, received_at=time.time())
-        if not await self._put(attempt, reply):
+        if not await self.keeping.put(job.ask.request, reply, attempt.task):
             self._give_up(job, None)
             return
         attempt.reservation.settle(reply.usage)
@@ -236,32 +228,6 @@ class Attempts:
             self._tally.answered += 1
             self._on_reply(job.ask, reply)
         self._count_blank(blank=not reply.text.strip() and not reply.filtered)
-
-    async def _put(self, attempt: _Attempt, reply: Reply) -> bool:
-        """Write a reply, and try again for a while where the disk does not take it."""
-        for left in reversed(range(_STORE_TRIES)):
-            try:
-                self._store.put(attempt.job.ask.request, reply, replace=self._settings.replace)
-                break
-            except StoreError as error:
-                self._keeping.add(attempt.task)
-                self._course.stop(IncompleteError(f"{error}; make room, then run the command again"))
-                if error.kept:
-                    break
-                if not left:
-                    self._warn_once(f"{error}; replies are lost, since no other place takes them either")
-                    self._keeping.discard(attempt.task)
-                    return False
-                self._warn_once(f"{error}; replies wait in memory, and writing them is tried again")
-                await asyncio.sleep(_STORE_PAUSE)
-        self._keeping.discard(attempt.task)
-        return True
-
-    def _warn_once(self, line: str) -> None:
-        """Say what hundreds of replies meet together."""
-        if line not in self._said:
-            self._said.add(line)
-            self._warn(line)
 
     # -- what follows a failure ------------------------------------------------------
 
@@ -358,10 +324,7 @@ class Attempts:
         if failure is None:
             return
         self._tally.failures[failure.kind] += times
-        try:
-            self._store.put_failure(job.ask.request, failure)
-        except StoreError as error:
-            self._course.stop(IncompleteError(f"{error}; make room, then run the command again"))
+        self.keeping.put_failure(job.ask.request, failure)
 
     def _close(self, job: Job) -> int:
         """A question ended: nobody waits for a late reply, and its siblings are served as well."""

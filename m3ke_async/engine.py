@@ -151,7 +151,7 @@ class Engine:
 
     def _cancel(self, tasks: set[asyncio.Task[None]]) -> None:
         """Cancel tasks, but for those that hold a reply which the disk has not taken yet."""
-        for task in tasks - self._attempts.keeping:
+        for task in tasks - self._attempts.keeping.tasks:
             task.cancel()
 
     def abort(self) -> None:

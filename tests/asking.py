@@ -53,7 +53,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("m3ke_async.retry.BACKOFF_START", 0.002)
     monkeypatch.setattr("m3ke_async.refusals._HOLD", 0.002)
     monkeypatch.setattr("m3ke_async.hold._RAMP", 0.001)
-    monkeypatch.setattr("m3ke_async.attempts._STORE_PAUSE", 0.002)
+    monkeypatch.setattr("m3ke_async.keeping._STORE_PAUSE", 0.002)
     monkeypatch.setattr("m3ke_async.preflight._LOOK_PAUSE", 0.002)
 
 

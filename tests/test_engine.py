@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from m3ke_async.attempts import _STORE_TRIES, MAX_WAIT
+from m3ke_async.attempts import MAX_WAIT
 from m3ke_async.concurrency import AdaptiveConcurrency
 from m3ke_async.engine import _ROOM, GRACE
 from m3ke_async.errors import DataError, IncompleteError, StoppedError
+from m3ke_async.keeping import _STORE_TRIES
 from m3ke_async.request import Reply
 from m3ke_async.retry import RETRY_BUDGET
 from m3ke_async.store import Kept, ReplyStore, StoreError

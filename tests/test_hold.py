@@ -38,7 +38,8 @@ def test_a_shorter_hold_does_not_end_a_longer_one(hold: Hold) -> None:
 
 def test_behind_it_they_go_faster_and_faster(hold: Hold) -> None:
     hold.begin(20.0, 100.0)
-    now, times = 100.0, []
+    now = 100.0
+    times: list[float] = []
     while len(times) < 1000:
         now += hold.wait(now)
         times.append(now - 120)
