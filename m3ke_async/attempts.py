@@ -100,7 +100,7 @@ class Attempts:
         self._last_reply = self._loop.time()
 
     async def ask(self, job: Job, endpoint: Endpoint, task: asyncio.Task[None]) -> Job:
-        """Send a question once, or in its place one that is due again; the one that was, when all is settled."""
+        """Send a question once, or in its place one that is due again; which of them, when all is settled."""
         job, reservation = await self.admission.leave(job, endpoint, task)
         if reservation is None:
             return job

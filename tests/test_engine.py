@@ -412,6 +412,18 @@ def test_what_was_refused_takes_no_tokens_from_the_pace(store: ReplyStore, wire:
     assert wire.times("Q0-0")[1] < fake_time.START + 5
 
 
+def test_no_question_waits_for_leave_that_the_budget_would_refuse(store: ReplyStore, wire: Wire) -> None:
+    asking = bench(store, wire, marks(1, 3), tpm=100.0, concurrency=1, budget=Budget(requests=1))
+
+    async def main() -> float:
+        with pytest.raises(IncompleteError, match="--max-requests 1"):
+            await asking.run()
+        return asyncio.get_running_loop().time() - fake_time.START
+
+    assert fake_time.run(main()) < 5  # the second one would have leave after half a minute
+    assert wire.counts == {"Q0-0": 1}
+
+
 def test_an_error_inside_a_200_did_take_tokens(store: ReplyStore, wire: Wire) -> None:
     wire.script["Q0-0"] = [raw({"error": {"message": "no", "code": 500}}), right_reply("Q0-0")]
     run(bench(store, wire, ["Q0-0"], tpm=100.0))

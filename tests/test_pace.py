@@ -327,6 +327,30 @@ def test_limits_that_were_set_override_those_of_replies() -> None:
     assert fake_time.run(main())[-1] < 0.5
 
 
+@pytest.mark.parametrize("given", [600, None])
+def test_a_share_of_a_limit_is_kept_to_whether_it_was_given_or_adopted(given: float | None) -> None:
+    async def main() -> list[float]:
+        pace = seeded(given)
+        pace.set_share(0.25)
+        pace.observe(Limits(requests_per_minute=600), await pace.admit(CHARS))
+        return await admit_all(pace, 4)
+
+    times = fake_time.run(main())
+    assert [round(b - a, 1) for a, b in pairwise(times)] == [0.4, 0.4, 0.4]
+
+
+def test_a_share_is_of_tokens_too_and_reaches_those_who_wait_already() -> None:
+    async def main() -> list[float]:
+        pace = seeded(None, 60 * (CHARS + 10))  # one of these a second
+        pace.set_share(0.01)
+        admitted = asyncio.create_task(admit_all(pace, 5))
+        await asyncio.sleep(1)
+        pace.set_share(1.0)
+        return await admitted
+
+    assert 4 < fake_time.run(main())[-1] < 8
+
+
 def test_a_reply_without_limits_changes_nothing() -> None:
     async def main() -> list[float]:
         pace = seeded()

@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from m3ke_async.carve import carve
-from m3ke_async.errors import ExitCode, IncompleteError, UsageError
+from m3ke_async.errors import ExitCode, IncompleteError, StoppedError, UsageError
 from m3ke_async.progress import describe
 from m3ke_async.request import Outcome
-from m3ke_async.rundir import STORE_NAME
+from m3ke_async.rundir import STORE_NAME, RunDir
 from m3ke_async.store import ReplyStore, StoreError
 from tests import fake_time
 from tests.asking import (
@@ -197,6 +197,19 @@ async def test_a_resumed_run_knows_at_once_how_many_are_stored(
     assert await first_line(max_requests=5, retry_filtered=True) == "0 of 30 · 0.0/s"  # not all stand
     (tmp_path / "results" / STORE_NAME).unlink()
     assert await first_line() == "0 of 30 · 0.0/s"
+
+
+async def test_a_command_that_stops_at_once_does_not_forget_how_many_are_stored(
+    server: Server, suite: Path, tmp_path: Path
+) -> None:
+    server.script = {"Q0-0": [RESET, error(401, "no", code="invalid_api_key")]}
+    first = await ask(suite, server.url, tmp_path / "results", max_attempts=1)
+    counts = RunDir(first.path).record()["counts"]
+    assert (counts["stored"], counts["answered"], counts["failed"]) == (0, 29, 1)
+    second = await ask(suite, server.url, tmp_path / "results", max_attempts=1)
+    assert isinstance(second.stopped, StoppedError)
+    counts = RunDir(first.path).record()["counts"]
+    assert (counts["stored"], counts["answered"], counts["failed"]) == (29, 0, 0)
 
 
 async def test_fresh_asks_everything_again_and_keeps_the_old_replies_aside(
