@@ -73,7 +73,7 @@ _UNSURE_AFTER = Pattern(
     rf"|(?:is|are) (?:wrong|incorrect|false|not))|[^{MENTION}。；;\n]{{0,6}}[吗？?]"
 )
 _RETRACT = Pattern(
-    r"(?:\A|[。！!？?\n，,…—\-.\s])(?:不对|不[，,]|错了|等等|等一下|更正|纠正|修正|重新|抱歉|口误|哦|但?仔细|但?再(?:想|看)|但?后来"
+    r"(?:\A|[。！!？?\n，,…—\-.\s(（])(?:不对|不[，,]|错了|等等|等一下|更正|纠正|修正|重新|抱歉|口误|哦|但?仔细|但?再(?:想|看)|但?后来"
     r"|不过(?:仔细|再)|wait|actually|no,|correction|sorry|oops|hmm|hold on|on second thought"
     r"|let me re|i made|my mistake|scratch that)"
     r"|改为|改选|更正为|修改为|应改|(?:前面|上面|之前|刚才|刚刚|以上)[^。\n]{0,12}(?:有误|错|不对)|算错|搞错|看错|记错|弄错|漏掉|漏算"
@@ -93,6 +93,8 @@ _RECANTED = Pattern(
     r"\s?[?？。.…—，,!！-]{0,3}\s?(?:不对(?!的)|不[，,。]|错了|等等|等一下|no[,.!]|wait\b|hmm)|\s?[?？]\s?\S"
 )
 _NEGATED = Pattern(r"[不非没未]|not\b|n't")
+#: Right before a word that rules out.
+_KEPT = Pattern(r"(?:[不没未](?:应该?|能够?|可以?|必|该|要|会|被)?|not|n't)\s?\Z")
 _LATIN = Pattern(r"[a-z][a-z']")
 #: What settles a mention, even after a word on whether it holds.
 _FIRM = (ANSWER, LIKELY, REJECT)
@@ -354,7 +356,7 @@ def _is_spoilt(gap: str, says: Says) -> bool:
         return "\n" in gap
     if says is TRUE:
         return _PARTLY.search(gap) is not None
-    return says in _FIRM and _NEGATED.search(gap) is not None
+    return says in _FIRM and (_KEPT if says is REJECT else _NEGATED).search(gap) is not None
 
 
 def _by_polarity(said: str, asked: Asked) -> Says:

@@ -45,7 +45,7 @@ _CLAUSES = Pattern(r"[^。！!？?\n；;]{1,60}")
 _CLAUSE_BEFORE = Pattern(r"[^。！!？?\n；;，,.]{1,40}\Z")
 #: Beside an option's text: it is one of several things.
 _LISTED_BEFORE = Pattern(r"(?:、|(?<=\w)[和与及或])\s?\Z")
-_LISTED_AFTER = Pattern(r"\s?(?:[、和与及或]|以及|and\b|or\b)")
+_LISTED_AFTER = Pattern(r"\s?(?:[^\W是为在有]{0,3}、|[和与及或]|以及|and\b|or\b)")
 _SENTENCE_BEFORE = Pattern(r"[^。！!？?\n；;.]{1,80}\Z")
 _SENTENCE_AFTER = Pattern(r"[^。！!？?\n；;.]{0,80}[吗？?]?")
 _REST = Pattern(r"的|[^\W一二三四五六七八九十等市省县区国了吧呢啊哦呀可]{2}|\w[^。！!？?\n；;.，,(（)）]{3}")
@@ -65,7 +65,7 @@ _DENIES = Pattern(r"[不非没无未].?|\bnot\b|n't\b")
 _ALSO = Pattern(r"\s?(?:[也还亦又]|或者|同时|此外|also\b)")
 #: What a word may add to the question's without asking another one.
 _NEUTRAL = frozenset(
-    "主要一般通常常见重基本根著名最很非我国们这首该此其它那句个种类使让令被把将会能可由与和以而"
+    "主要一般通常常见重基本根著名最很非我国们这首该此其它那句个种类使让令被把将会能可由与和以而且并"
 )
 #: A sentence with one of these says something of the option.
 _PREDICATES = frozenset("是为在于有由不非没未") | {"is", "are", "was", "were", "not", "has"}

@@ -223,7 +223,8 @@ class OptionTexts:
 
     def _is_of_else(self, after: str) -> bool:
         """Whether the number before this counts something else than the options do."""
-        return "\u4e00" <= after <= "\u9fff" and not any(after in text for text in self.dense.values())
+        counts = "\u4e00" <= after <= "\u9fff" or after == "%"
+        return counts and not any(after in text for text in self.dense.values())
 
     def is_asked(self, mention: Mention) -> bool:
         """Whether it is a text that the question itself holds, so that any reply may repeat it."""
