@@ -693,6 +693,8 @@ MANNERS: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
                 "企鹅是鸟，鳄鱼是爬行动物，青蛙是两栖动物。三者都不属于哺乳动物。",
                 "企鹅会孵蛋；鳄鱼冷血；青蛙小时候用鳃呼吸，这三个均不符合。",
                 "A. 企鹅：鸟类\nC. 鳄鱼：爬行类\nD. 青蛙：两栖类\n它们都不是哺乳动物。",
+                "企鹅、鳄鱼和青蛙都是卵生，剩下的那个就是答案。",
+                "A、C、D都是卵生，可以排除。",
                 "Penguins (A) lay eggs, C and D are cold-blooded, and none of them is a mammal.",
             ],
             "": [

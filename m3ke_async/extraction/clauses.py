@@ -180,11 +180,12 @@ class Grammar:
         denies = asked.asks is NOT and RULE in self.names
         echoed = echoes(shape, mentions, stated, asked) if denies else {}
         together = of_all(shape, mentions, stated, asked) if OF_ALL in self.names else {}
+        ruled_out = [index for index, event in together.items() if event.says is REJECT]
         events = (
             stated.get(index)
             or (self._followed(shape, mention, index, self._marks, asked) if marked else None)
             or echoed.get(index)
-            or self._followed(shape, mention, index, self._weak, asked)
+            or (self._followed(shape, mention, index, self._weak, asked) if index not in ruled_out else None)
             or together.get(index)
             for index, mention in enumerate(mentions)
         )
@@ -296,7 +297,7 @@ class Grammar:
         if found is None:
             return None
         gap = form[at + 1 : found.start]
-        if "答案" in gap or _SUMS_UP.search(gap):
+        if "答案" in gap or "剩" in gap or _SUMS_UP.search(gap):
             return None
         if found.rule.of_question and not is_of_question(form, found.end, asked):
             return None

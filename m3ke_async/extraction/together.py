@@ -10,7 +10,7 @@ from m3ke_async.extraction.events import Event
 from m3ke_async.extraction.noise import LETTERS
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import NOT
-from m3ke_async.extraction.rules import FAILS, FALSE
+from m3ke_async.extraction.rules import FAILS, FALSE, REJECT
 from m3ke_async.extraction.texts import words
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ OF_ALL, LEFT_OUT = "of-all", "left-out"
 _OF_ALL = Pattern(
     r"[都均皆全](?<!不都)(?!部)(?:(?P<false>是?错(?:误)?的?|不(?:正确|对|准确|恰当|合适|成立|妥)|有误)"
     r"|(?:[不没未非无并](?!同|止|仅|少|错|误|一样|可分)|并非))"
+    r"|剩[下余]的?(?:[那一]?[个项]|选项)?[就才便即]?(?:是|为)(?P<left>[^。\n]{0,4}(?:答案|正确|符合))"
     r"|\b(?:none of (?:them|these|the three)|neither)\b"
 )
 #: Before it: all three that were named, in sentences before as well.
@@ -73,7 +74,7 @@ def of_all(
         if not own and _THE_THREE.search(form, start, place):
             own = range(own.start)
         named = {letter for index in own for letter in mentions[index].letters}
-        says = FALSE if said["false"] else FAILS
+        says = REJECT if said["left"] else FALSE if said["false"] else FAILS
         if not 1 < len(named) < len(LETTERS):
             continue
         for index in own:
