@@ -86,23 +86,31 @@ def of_all(
 
 def left_out(text: str, mentions: Sequence[Mention], asked: Asked) -> tuple[str, Mention] | None:
     """The option that a list of what the question's answer is not leaves out, and the last of the list."""
+    if _NO_ANSWER.search(text):
+        return None
+    told = {letter for mention in mentions for letter in mention.letters}
+    added = {letter for mention in mentions if _is_added(text, mention) for letter in mention.letters}
     for row in _rows(text, mentions):
-        named = {letter for mention in row for letter in mention.letters}
-        if len(named) != len(LETTERS) - 1 or not named < set(LETTERS):
-            continue
-        before = _CLAUSE_BEFORE.search(text, max(0, row[0].start - 40), row[0].start)
-        after = _SENTENCE_AFTER.match(text, row[-1].end)
-        lead, rest = (before[0].lower() if before else ""), (after[0].lower() if after else "")
-        if _DENIES.search(lead) or _DENIES.search(rest):
-            continue
-        about = asked.stem.share(words(lead + rest)) >= _HALF
-        letter = (set(LETTERS) - named).pop()
-        told = any(letter in mention.letters for mention in mentions)
-        of_kind = about or _NAMED.search(lead) or _ALL.match(rest)
-        means_it = told or (about and asked.asks is NOT) or _ALL_BEFORE.search(lead) or _ALL.match(rest)
-        if of_kind and means_it and not (_is_added(text, mentions, letter) or _NO_ANSWER.search(text)):
-            return letter, row[-1]
+        missing = set(LETTERS).difference(*(mention.letters for mention in row))
+        if len(missing) == 1 and not missing & added and _excludes(text, row, asked, told=missing <= told):
+            return missing.pop(), row[-1]
     return None
+
+
+def _excludes(text: str, row: Sequence[Mention], asked: Asked, *, told: bool) -> bool:
+    """Whether a list is of the kind that the question excludes, and told for the option that it leaves out.
+
+    `told` says that this option is named as well, outside the list.
+    """
+    before = _CLAUSE_BEFORE.search(text, max(0, row[0].start - 40), row[0].start)
+    after = _SENTENCE_AFTER.match(text, row[-1].end)
+    lead, rest = (before[0].lower() if before else ""), (after[0].lower() if after else "")
+    if _DENIES.search(lead) or _DENIES.search(rest):
+        return False
+    if _ALL.match(rest) or _ALL_BEFORE.search(lead):
+        return True
+    about = asked.stem.share(words(lead + rest)) >= _HALF
+    return (about and asked.asks is NOT) or (told and (about or _NAMED.search(lead) is not None))
 
 
 def _rows(text: str, mentions: Sequence[Mention]) -> list[list[Mention]]:
@@ -117,10 +125,7 @@ def _rows(text: str, mentions: Sequence[Mention]) -> list[list[Mention]]:
     return rows
 
 
-def _is_added(text: str, mentions: Sequence[Mention], letter: str) -> bool:
-    """Whether the option is named as one more of the kind."""
-    return any(
-        letter in mention.letters
-        and (_ALSO.search(text, max(0, mention.start - 6), mention.start) or _ALSO.match(text, mention.end))
-        for mention in mentions
-    )
+def _is_added(text: str, mention: Mention) -> bool:
+    """Whether the options are named as more of the kind."""
+    before = _ALSO.search(text, max(0, mention.start - 6), mention.start)
+    return before is not None or _ALSO.match(text, mention.end) is not None
