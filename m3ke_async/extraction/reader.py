@@ -59,6 +59,7 @@ _LAST_RESULT = Pattern(
 _NEW = Pattern(r"[。.]\s?\Z")
 #: What a reply says that means the option that is wrong, or not of a kind.
 _AGAINST = Pattern(r"[不非没无未错误]|\bnot\b|n't\b|\b(?:false|wrong|incorrect|except)\b", re.IGNORECASE)
+_SENTENCE = Pattern(r"[^。！!\n]{0,200}")
 #: In a reply longer than this, an option's text counts only this near to the beginning or the end.
 _LONG, _EDGE = 200, 80
 #: Without one of these a reply does not call its own choice wrong.
@@ -276,7 +277,9 @@ def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:
     if size > _LONG and mention.start > _EDGE and mention.end < len(text.rstrip()) - _EDGE:
         return False
     if asked.asks is not RIGHT:
-        return _AGAINST.search(text[: mention.start] + "\n" + text[mention.end :]) is not None
+        start = max(text.rfind(end, 0, mention.start) for end in "。！!\n") + 1
+        rest = _SENTENCE.match(text, mention.end)
+        return _AGAINST.search(text[start : mention.start] + "\n" + (rest[0] if rest else "")) is not None
     return not asked.question or speaks_of(text, mention, asked.stem)
 
 
