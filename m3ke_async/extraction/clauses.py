@@ -114,6 +114,7 @@ _WHETHER = Pattern(r"[是能可]否|\bwhether\b")
 _CONTRAST = Pattern(r"但|然而|实际|其实|却|不过|\bbut\b|however|actually|in fact")
 #: After an option's text that only begins a sentence; a comma may also follow an answer.
 _GOES_ON, _COMMA = Pattern(r"\s?、"), Pattern(r"\s?[、，,]")
+_TOPIC_COLON = Pattern(r"\s?[:：]")
 _TOPIC = Pattern(r"\s{0,3}[:：,，]")
 #: How far back a cue is looked for, in Latin words and in others, and how far on a predicate.
 _BACK, _NEAR, _ON = 100, 60, 80
@@ -246,7 +247,9 @@ class Grammar:
             if mention.lettered:
                 if not (mention.worded and not mention.told and _TOPIC.match(form, at + 1)):
                     return rule
-            elif not (_GOES_ON if asked.asks is RIGHT else _COMMA).match(form, at + 1):
+            elif not _is_glossary(shape) and not (_GOES_ON if asked.asks is RIGHT else _COMMA).match(
+                form, at + 1
+            ):
                 return rule
         return None
 
@@ -322,6 +325,12 @@ class _Both:
             latin = _near_enough(self._latin, form, start, end, most)
             best = latin if latin and (best is None or latin.start < best.start) else best
         return best
+
+
+def _is_glossary(shape: Shape) -> bool:
+    """Whether something is said of each option after a colon, the first among them."""
+    topics = [_TOPIC_COLON.match(shape.text, place + 1) is not None for place in shape.places]
+    return topics[0] and sum(topics) > 2
 
 
 def _goes_on(shape: Shape, index: int) -> bool:

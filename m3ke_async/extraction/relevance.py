@@ -10,7 +10,7 @@ from m3ke_async.extraction.polarity import Asks
 from m3ke_async.extraction.texts import words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from m3ke_async.extraction.asked import Asked
     from m3ke_async.extraction.mentions import Mention
@@ -189,9 +189,9 @@ def _claim(text: str, mention: Mention, until: int, stem: Stem) -> _Claim | None
     said = words(left), words(right)
     if asks_else(said[0], stem) or asks_else(said[1], stem):
         return None
-    shared = len(stem.content.intersection(said[0] + said[1]))
+    shared = _weight(stem.content.intersection(said[0] + said[1]))
     if (
-        shared >= max(_RUN, _HALF * len(stem.content))
+        shared >= max(_RUN, _HALF * _weight(stem.content))
         or _repeats(said[0][-_RUN - 1 :], stem.runs)
         or _repeats(said[1], stem.runs)
         or (left and _open_end(said[0]) == stem.end)
@@ -199,6 +199,11 @@ def _claim(text: str, mention: Mention, until: int, stem: Stem) -> _Claim | None
     ):
         return _Claim(mention, shared, _ALSO.match(left) is not None)
     return None
+
+
+def _weight(said: Iterable[str]) -> int:
+    """How much words say: a Latin one as much as two characters."""
+    return sum(2 if len(word) > 2 and word.isascii() else 1 for word in said)
 
 
 def _open_end(said: Sequence[str]) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.noise import LETTERS
+from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import NOT
 from m3ke_async.extraction.relevance import EMPTY, denies
 from m3ke_async.extraction.texts import words
@@ -19,48 +20,93 @@ if TYPE_CHECKING:
 
 #: The longest remark that is read.
 _REMARK = 80
+_FIRST_LINE, _LAST_LINE = Pattern(r"\w[^\n]*"), Pattern(r"[^\n]{1,80}\Z")
+#: What follows is said of all of them.
+_OF_ALL = Pattern(r"(?:\A|[。；;\n.]\s?)(?:以上|上述|这些|[三四][个项者种]|[它他]们|(?:all|these|they)\b)")
 #: The least length of a word that says something without its neighbour, and how many pairs of words do.
 _WORD, _ENOUGH = 3, 2
+
+
+class _Remarks(NamedTuple):
+    """What a reply says of each option.
+
+    Attributes:
+        shared: by letter, what of the question its remarks hold.
+        own: by letter, the words of its remarks that say something.
+    """
+
+    shared: dict[str, set[str]]
+    own: dict[str, list[str]]
 
 
 def remarked(text: str, mentions: Sequence[Mention], asked: Asked) -> Mention | None:
     """The mention whose remark alone says what the question asks for, where all four options have one.
 
     That is the one with words of the question that no other holds or, where the question asks for what is
-    not of a kind, the one without those that the other three all hold.
+    not of a kind, the one without those that the other three all hold. A remark may be shorter than that if
+    it says nothing but words of the question.
     """
-    stem = asked.stem
-    said = _remarks(text, mentions, stem)
+    said = _remarks(text, mentions, asked.stem)
     if said is None:
         return None
-    letters = (_odd if asked.asks is NOT else _only)(said)
-    return next((mention for mention in mentions if mention.letters == letters), None)
+    letter = _odd(said.shared) if asked.asks is NOT else _only(said.shared) or _repeated(said.own, asked.stem)
+    return next((mention for mention in mentions if mention.letters == letter), None)
 
 
-def _remarks(text: str, mentions: Sequence[Mention], stem: Stem) -> dict[str, set[str]] | None:
-    """By letter, what of the question its remarks hold; None unless each of the four has one.
+def _remarks(text: str, mentions: Sequence[Mention], stem: Stem) -> _Remarks | None:
+    """What is said of each option, after it or before it; None unless something is said of each of the four.
 
     A remark that denies something holds nothing.
     """
     asked = _features([word for word in stem.clause if word in stem.content])
-    said: dict[str, set[str]] = {}
-    for mention, after in zip(mentions, [*mentions[1:], None], strict=True):
-        end = min(after.start if after else len(text), mention.end + _REMARK)
-        remark = text[mention.end : end].lower()
+    said = _Remarks({}, {})
+    leads = not words(text[mentions[-1].end :]) if mentions else False
+    for before, mention, after in zip([None, *mentions], mentions, [*mentions[1:], None], strict=False):
+        if leads:
+            start, end = max(before.end if before else 0, mention.start - _REMARK), mention.start
+        else:
+            start, end = mention.end, min(after.start if after else len(text), mention.end + _REMARK)
+        line = (_LAST_LINE if leads else _FIRST_LINE).search(text, start, end)
+        remark = _OF_ALL.split(line[0].lower(), 1)[0] if line else ""
         told = words(remark)
-        if len(mention.letters) != 1 or (not told and mention.letters not in said):
+        if len(mention.letters) > (1 if leads else 3) or (
+            not told and not said.shared.keys() >= set(mention.letters)
+        ):
             return None
         telling = [word for word in told if word not in EMPTY]
-        own = set() if denies(remark, stem.text) else asked & _features(telling)
-        said.setdefault(mention.letters, set()).update(own)
-    return said if "".join(sorted(said)) == LETTERS else None
+        held = set() if denies(remark, stem.text) else asked & _features(telling)
+        for letter in mention.letters:
+            said.shared.setdefault(letter, set()).update(held)
+            said.own.setdefault(letter, []).extend(telling)
+    return said if "".join(sorted(said.shared)) == LETTERS else None
 
 
 def _only(said: dict[str, set[str]]) -> str:
-    """The letter that alone has words of the question, empty where there is none."""
+    """The letter that alone has words of the question, empty where there is none.
+
+    A pair of words that another one alone has may be chance beside two; beside a single word it is not, nor
+    is a word that several others have.
+    """
     alone = {letter: mine.difference(*_others(said, letter)) for letter, mine in said.items()}
-    own = [letter for letter, telling in alone.items() if telling]
-    return own[0] if len(own) == 1 and _is_enough(alone[own[0]]) else ""
+    most = max(alone, key=lambda letter: len(alone[letter]))
+    rest = max(len(telling) for letter, telling in alone.items() if letter != most)
+    if not _is_enough(alone[most]) or 2 * rest > len(alone[most]):
+        return ""
+    if len(alone[most]) < _ENOUGH and not said[most].issuperset(set().union(*_others(said, most))):
+        return ""
+    return most
+
+
+def _repeated(said: dict[str, list[str]], stem: Stem) -> str:
+    """The letter whose remark alone says nothing but words of the question in a row, or a name in it."""
+    known = "".join(stem.words)
+    names = {name[1:-1] for name in stem.names}
+    own = [
+        letter
+        for letter, telling in said.items()
+        if (whole := "".join(telling)) in names or (len(telling) > 1 and whole in known)
+    ]
+    return own[0] if len(own) == 1 else ""
 
 
 def _odd(said: dict[str, set[str]]) -> str:

@@ -362,7 +362,7 @@ RULES: tuple[Rule, ...] = (
         r"(?:[\s:：.。,，#>\]】<-]|is\b|为|是|案|[a-z]{0,10}assistant|助手|\d{1,2}[.、)）]){0,8}@(?="
         r"\s{0,3}(?:\Z|[.。．,，:：、)）;；!！\n<\[【]|解析|解释|分析|理由|原因|因为|题目|答案|根据)"
         rf"|\s(?:it is|i think|i guess|i believe)\b"
-        rf"|\s(?!\d{{1,2}}[.、．])[^a-z\s(（{MENTION}是和与或项选不错对说的中为也都均则两二三四指属描表有在就才即])",
+        rf"|\s(?!\d{{1,2}}[.、．])[^a-z\s(（{MENTION}是和与或项选不错对说的中为也都均则两二三四指属描表有在就才即看似乍])",
         "B\n解析：A 说的是另一个城市",
         "B 和 A 都说得通",
     ),
@@ -407,7 +407,7 @@ RULES: tuple[Rule, ...] = (
         "the only one of which something holds",
         "只有|唯有|仅有|only",
         r"\s?@",
-        "港口有A、C、D，只有B是首都",
+        "港口有A、C、D，只有B在内陆",
         "港口有A、C、D，没有B",
     ),
     Rule(
@@ -544,8 +544,8 @@ RULES: tuple[Rule, ...] = (
         r"←|⬅|\(|（|<-|<--",
         r"[ —-]{0,3}(?:此为|这是|this is )?(?:正确答案|正确选项|正解|答案|本题答案"
         r"|the correct answer|correct answer|answer)",
-        "A. 上海\nB. 北京 ← 正确答案\nC. 广州\nD. 西安",
-        "A. 上海\nB. 北京 ← 直辖市\nC. 广州\nD. 西安",
+        "A. 上海\nB. 北京（正确答案）\nC. 广州\nD. 西安",
+        "A. 上海\nB. 北京（直辖市）\nC. 广州\nD. 西安",
         reach=3,
     ),
     Rule(
@@ -609,6 +609,43 @@ RULES: tuple[Rule, ...] = (
         reach=3,
     ),
     Rule(
+        "zh-flag-on",
+        Tier.VERDICT,
+        Place.AFTER,
+        Says.TICK,
+        "yes after the option, in a cell of its own",
+        "是",
+        r"(?:(?<=[|:：]是)|(?<=[|:：]\s是))(?=\s{0,3}(?:[|(（,，;；\n]|\Z))",
+        "| A | 否 |\n| B | 是 |\n| C | ? |",
+        "| A | 否 |\n| B | 是的人 |\n| C | ? |",
+        reach=3,
+    ),
+    Rule(
+        "zh-flag-off",
+        Tier.VERDICT,
+        Place.AFTER,
+        Says.CROSS,
+        "no after the option, in a cell of its own",
+        "否",
+        r"(?:(?<=[|:：]否)|(?<=[|:：]\s否))(?=\s{0,3}(?:[|(（,，;；\n]|\Z))",
+        "A：否\nC：否\nD：否",
+        "A：否定\nC：否定\nD：否定",
+        reach=3,
+    ),
+    Rule(
+        "marked-line",
+        Tier.VERDICT,
+        Place.AFTER,
+        Says.TICK,
+        "an arrow at the end of the option's line, with a note that it is asked for",
+        "←|⬅|<-|<--|👈",
+        r"[ —-]{0,3}(?:本题|此题|题目|题干)?(?:就?是?(?:本题|题目)?所[问求选考]|答案|正确|[应当]选|选[它这]"
+        r"|符合题意|(?:the )?(?:correct|answer)|this one)",
+        "A. 上海，港口\nB. 北京，不临海 ← 本题所问\nC. 广州\nD. 西安",
+        "A. 上海，港口\nB. 北京，不临海 ← 直辖市\nC. 广州\nD. 西安",
+        reach=80,
+    ),
+    Rule(
         "tick",
         Tier.VERDICT,
         Place.AFTER,
@@ -618,7 +655,7 @@ RULES: tuple[Rule, ...] = (
         "",
         "A. 上海（港口）\nB. 北京（都城）✔\nC. 广州（花城）\nD. 西安（古都）",
         "A. 上海（港口）\nB. 北京（都城）\nC. 广州（花城）\nD. 西安（古都）",
-        reach=24,
+        reach=80,
     ),
     Rule(
         "cross",
@@ -630,7 +667,7 @@ RULES: tuple[Rule, ...] = (
         "",
         "A（港口）✗ C（花城）✗ D（古都）✗",
         "A（港口） C（花城） D（古都）",
-        reach=24,
+        reach=80,
     ),
     Rule(
         "times",
