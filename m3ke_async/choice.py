@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.errors import UsageError
 from m3ke_async.extraction.asked import Asked
 from m3ke_async.extraction.mentions import LETTERS
-from m3ke_async.extraction.normalise import invisible, is_plain, same_alphabet, without_markup
+from m3ke_async.extraction.normalise import bold_ticked, invisible, is_plain, same_alphabet, without_markup
 from m3ke_async.extraction.original import without
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.plain import plain
@@ -131,6 +131,7 @@ def _legible(reply: str, reasoning: str | None) -> tuple[str, list[Cuts]] | None
         return None
     middle = [(_HEAD, len(said) - _TAIL)] if len(said) > _HEAD + _TAIL else []
     read, skipped = without(said, middle, mark="\n")
+    read = bold_ticked(read)
     seen, unseen = without(read, invisible(read))
     return without_markup(same_alphabet(seen)), [way for way in (unseen, skipped, cuts) if way.places]
 

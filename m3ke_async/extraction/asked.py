@@ -25,6 +25,13 @@ _ALL = Pattern(
 
 
 _STANDING = Pattern(r"(?<![A-Za-z0-9_])[A-D](?![A-Za-z0-9_])")
+#: An option that joins single letters, in at most so many characters, and the words that may join them.
+_NAMES = Pattern(r"(?<![A-Za-z0-9_])[A-Z]\s?[和与及]\s?[A-Z](?![A-Za-z0-9_])")
+_SHORT = 12
+_AND_ANY = "[和与及、]"
+_AND = Pattern(_AND_ANY)
+#: What the question makes a name by a letter before it: 抗原 of A抗原.
+_NAMED_AFTER = Pattern(r"(?<![A-Za-z0-9_])[A-D]([\u4e00-\u9fff]{2})")
 
 
 class Asked:
@@ -67,9 +74,20 @@ class Asked:
         return "\n".join([self.question, *self.options.values()])
 
     @lazy
+    def texts_with_letters(self) -> re.Pattern[str] | None:
+        """Options that hold a letter as a name of their own, as H与D does; None where none does."""
+        own = [text for text in self.options.values() if 2 < len(text) <= _SHORT and _NAMES.search(text)]
+        return re.compile("|".join(_AND.sub(f"{_AND_ANY}", re.escape(text)) for text in own)) if own else None
+
+    @lazy
     def own_letters(self) -> frozenset[str]:
         """The letters that the question itself uses as names."""
         return frozenset(_STANDING.findall(self.question))
+
+    @lazy
+    def named_after(self) -> frozenset[str]:
+        """The words that the question makes names by a letter before them, which another letter may take."""
+        return frozenset(_NAMED_AFTER.findall(self.names))
 
     @lazy
     def all_of_them(self) -> str | None:
@@ -93,7 +111,7 @@ class Asked:
 
     def repeats_denial(self, said: str) -> bool:
         """Whether this is the denial that a question for what is not of a kind ends on, before its answer."""
-        return self.asks is NOT and self.stem.text.endswith(said.strip())
+        return self.asks is NOT and self.stem.ends_on(said.strip())
 
     def says_before(self, said: str) -> bool:
         """Whether the last word before a number is one of the question's, as in 输出12, or its very last."""

@@ -10,6 +10,7 @@ from m3ke_async.extraction.events import Event
 from m3ke_async.extraction.noise import LETTERS
 from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import NOT, RIGHT, WRONG, without_flawless
+from m3ke_async.extraction.relevance import asks_else, is_attributed
 from m3ke_async.extraction.rules import (
     ALSO,
     ANSWER,
@@ -31,6 +32,7 @@ from m3ke_async.extraction.rules import (
     Says,
     placed,
 )
+from m3ke_async.extraction.texts import words
 from m3ke_async.extraction.together import OF_ALL, of_all
 
 if TYPE_CHECKING:
@@ -53,8 +55,8 @@ _CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTA
 _UNSURE_BEFORE = Words(
     r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|很多人|不少人|许多人|有些人|大家|以为(?<!可以为)"
     r"|检验|验证|验算|同学|误选|误认|误判|错选|初看|乍一?看|第一眼|第一反应|(?:起初|最初|一开始|本来)[^，。]{0,4}(?:会|可能|想|以为|倾向|选)"
-    r"|容易(?:误|混|错|选错|被|让人)|易[错混](?:项|点|的)|[干迷][扰惑](?:项|选项|性)"
-    r"|(?:有[的些]?|一些|部分|个别)(?:学者|专家|观点|资料|教材|书|说法|意见)|一种(?:观点|说法|意见|看法)|例如|比如|格式|其他|其余|另外|其次"
+    r"|容易(?:误|混|错|选错|被|让人)|易[错混](?:项|点|的|\Z)|[干迷][扰惑](?:项|选项|性)"
+    r"|例如|比如|格式|其他|其余|另外|其次"
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
     r"if\b(?<![a-z]if)|at first\b|first glance|initially|suppose|might|whether|although|though\b|why\b"
     r"|for example|such as|other|not\b|n't\b|is it\b|than\s?\Z",
@@ -221,6 +223,8 @@ class Grammar:
         before = _clause(form, start + (said[:1] in _PAUSE))
         if (before and _UNSURE_BEFORE.search(_RELATIVE.sub("", before))) or _is_supposed(form, start, at):
             return UNSURE
+        if is_attributed(before + said):
+            return UNSURE
         if says in _COMPARED:
             return self._compared(form, at, says, asked)
         if _UNSURE_AFTER.match(form, at + 1):
@@ -231,6 +235,8 @@ class Grammar:
             return says
         if not mention.lettered and asked.lacks_denial(before + said):
             return HOLDS
+        if not mention.lettered and asks_else(words(before + said), asked.stem):
+            return UNSURE
         return _by_polarity(before + said, asked)
 
     def _leading(self, shape: Shape, mention: Mention, at: int, asked: Asked) -> Rule | None:

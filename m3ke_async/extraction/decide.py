@@ -18,10 +18,16 @@ if TYPE_CHECKING:
     from m3ke_async.extraction.asked import Asked
     from m3ke_async.extraction.events import Event
 
-_SHARE = Pattern(r"[\s:：=|（(\"'是为约)]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})\s?(%?)")
+_SHARE = Pattern(
+    r"(?:[.．、]\s?(?=\d))?[\s:：=|（(\"'是为约)]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})\s?(%?)(?!\s?[+×*/÷\d])"
+)
 #: After the last statement: it is taken back, and nothing takes its place.
 _TAKEN_BACK = Pattern(
     r"(?:不对|错了|等等|还是|仍然?|最终|wait|actually)[^。\n]{0,8}(?:无法|不能|难以|没法|cannot|can't)\s?(?:确定|判断|得出|回答|作答|determine|decide|answer)"
+)
+#: The same after an option's text, which may be a value on the way.
+_NO_RESULT = Pattern(
+    r"(?:因此|所以|故|但|题目|条件)[^。\n]{0,16}(?:(?:无法|不能|难以|没法)(?:求|确定|判断|得[出到]|计算|算出)|缺[少失]|不完整|条件不足)"
 )
 _STATED = (ANSWER, LIKELY)
 _JUDGED = (TRUE, FALSE)
@@ -67,6 +73,8 @@ def statement(form: str, events: Sequence[Event]) -> Pick:
     if not stated or _TAKEN_BACK.search(form, stated[-1].at):
         return NOTHING
     last = stated[-1]
+    if not last.mention.lettered and _NO_RESULT.search(form, last.at):
+        return NOTHING
     letters = set(last.letters)
     for earlier in reversed(stated[:-1]):
         named = set(earlier.letters)
@@ -225,6 +233,8 @@ def odds(text: str, mentions: Sequence[Mention]) -> Pick:
         shares[mention.letters] = share
         if share > most:
             likeliest, most = mention, share
-    if len(shares) < 3 or most <= 0.5 or not 0.9 <= sum(shares.values()) <= 1.1:
+    if len(shares) < 3 or not 0.9 <= sum(shares.values()) <= 1.1:
         return NOTHING
+    if most <= 0.5:
+        return picked(set(shares), "odds", likeliest)
     return picked(likeliest.letters, "odds", likeliest)

@@ -39,6 +39,8 @@ _LABELS = Pattern(
     r"[\s是为应:：(（\"'【\[{】\]>#=→-]{0,12}\Z|\n\s{0,3}[(（]?\Z",
     re.IGNORECASE,
 )
+#: After a letter: a letter that names no option, beside which it is none either.
+_ROW = Pattern(r"、\s?[E-Z](?![A-Za-z])")
 _LABELLED = Pattern(r"[)）]?\s?(?:选?项|[.:：)）]|、(?!\s?[A-Za-z](?![A-Za-z])))")
 _JOINT = Pattern(
     r"[（(][^()（）\n]{1,30}[)）]\s?(?:和|与|及|以及|或者?|and\b|or\b)\s?"
@@ -59,6 +61,8 @@ _WORDS_BEFORE = ("选择项", "选项", "options", "option", "choices", "choice"
 _WORDS_AFTER = ("这个选项", "这一选项", "个选项", "选项", "这一项", "这项", "项", " option", " choice")
 _ENDS_BEFORE = frozenset(word[-1] for word in _WORDS_BEFORE) | {" "}
 _HEADING = Pattern(r"\s{0,2}[.．、:：)）]|\s?[,，-]\s?(?=\S)")
+#: Before a letter that ends what stands in brackets.
+_OPENED = Pattern(r"[(（][^()（）\n]{1,10}\Z")
 #: Of more letters than these, the first and the last are read.
 _FIRST, _LAST = 400, 800
 #: How many blanks markup may leave between a letter and its bracket.
@@ -122,6 +126,7 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
             (letters == "A" and _LABEL.match(text, start))
             or is_noise(text, start, end, asked)
             or (letters in asked.options.values() and _is_text(text, start, end, letters))
+            or _is_in_text(text, start, end, asked)
         ):
             continue
         if end - start > 1 and not _is_list(letters, text, start, end, asked):
@@ -138,8 +143,22 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
 
 def _is_text(text: str, start: int, end: int, letter: str) -> bool:
     """Whether letters that are an option's text are meant as that: they are no label and no answer."""
+    if _ROW.match(text, end):
+        return True
     labels = _LABELS.search(text, max(0, start - 24), start) or _LABELLED.match(text, end)
     return labels is None or letter not in LETTERS
+
+
+def _is_in_text(text: str, start: int, end: int, asked: Asked) -> bool:
+    """Whether letters stand inside an option's text, such as H与D."""
+    own = asked.texts_with_letters
+    if own is None:
+        return False
+    return any(
+        found.end() >= end
+        for found in own.finditer(text, max(0, start - 12), end + 12)
+        if found.start() <= start
+    )
 
 
 def _standing(text: str) -> list[tuple[int, int]]:
@@ -240,7 +259,8 @@ def _decorated(text: str, start: int, end: int, letters: str, told: int) -> Ment
         )
         worded = True
     heading = bool(told) or (opens and (left < start or text[end : end + 1] in _BLANK))
-    heading = heading or _HEADING.match(text, end) is not None
+    if not heading and _HEADING.match(text, end):
+        heading = text[end] not in ")）" or _OPENED.search(text, max(0, left - 12), left) is None
     return Mention(left, right, letters, (start, end), heading, opens, bool(told), worded)
 
 
@@ -297,7 +317,12 @@ def listed(mentions: Sequence[Mention], *, complete: bool) -> set[int]:
             and (
                 ord(mention.letters) - ord(mentions[chain[-1]].letters) in steps
                 or (mention.opens and ord(mention.letters) - ord(mentions[chain[-1]].letters) == 2)
-                or (mention.opens and turned and mentions[chain[-1]].letters + mention.letters == "DA")
+                or (
+                    mention.opens
+                    and turned
+                    and chain[-1] == place - 1
+                    and mentions[place - 1].letters + mention.letters == "DA"
+                )
             )
         )
         if goes_on:

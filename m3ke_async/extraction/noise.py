@@ -43,6 +43,8 @@ _BOND = Pattern(r"(?<![A-Za-z])[A-Z]\s?[=≡]\Z")
 _ORDER = Pattern(r"[A-D]\s{0,2}[<>]\s{0,2}\Z")
 #: A number that is no number of a list, so that the letter after it is a unit.
 _QUANTITY = Pattern(r"[^\s\d]\s?\d{1,4}\Z|\d{3,}\Z")
+#: After a letter that is no unit: a colon, or a number that it heads.
+_SHARED = Pattern(r"[:：]|[.．、)）]\s?\d")
 #: An English word after the letter makes it an article or a name, unless the word speaks of an option.
 _ENGLISH = Pattern(
     r"\s(?!(?:is|are|was|were|and|or|nor|as|because|since|has|have|can|cannot|seems?|looks?|would|contradicts?|states?"
@@ -79,14 +81,18 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     ):
         return True
     left = text[start - 1] if start else "\n"
-    if (left == "(" or left not in _FREE) and _is_named(text, start, left):
+    if (left == "(" or left not in _FREE) and _is_named(text, start, left, asked):
         return True
-    if "\u4e00" <= right <= "\u9fff" and right not in _STOPS and text[start : end + 1] in asked.names:
+    if (
+        "\u4e00" <= right <= "\u9fff"
+        and right not in _STOPS
+        and (text[start : end + 1] in asked.names or text[end : end + 2] in asked.named_after)
+    ):
         return True
     return "\u4e00" <= left <= "\u9fff" and left not in _STOPS and text[start - 1 : end] in asked.names
 
 
-def _is_named(text: str, start: int, left: str) -> bool:
+def _is_named(text: str, start: int, left: str, asked: Asked) -> bool:
     """Whether the word before makes the letter a name: 维生素, vitamin, a point, a path."""
     place = start
     if left == " ":
@@ -95,7 +101,9 @@ def _is_named(text: str, start: int, left: str) -> bool:
     if left not in _SIGNS_BEFORE and last not in _ENDS_BEFORE and not last.isdecimal():
         return False
     if left == "(" and text[start - 2 : start - 1].isupper():
-        return text[start - 2] != "P" or _CHANCE.match(text, start) is None
+        return (
+            text[start - 2] != "P" or text[start] in asked.own_letters or _CHANCE.match(text, start) is None
+        )
     if text[max(0, start - 3) : start].strip(" ")[-1:] in {"<", ">"} and _ORDER.search(
         text, max(0, start - 6), start
     ):
@@ -105,7 +113,7 @@ def _is_named(text: str, start: int, left: str) -> bool:
     if left == "/":
         before = text[start - 2 : start - 1]
         return before.isalpha() and before not in LETTERS
-    if text[start + 1 : start + 2] not in {":", "："} and _QUANTITY.search(text, max(0, place - 6), place):
+    if not _SHARED.match(text, start + 1) and _QUANTITY.search(text, max(0, place - 6), place):
         return True
     if last == "×" and place < start and text[place - 2 : place - 1] in LETTERS:
         return False  # the mark of the option before

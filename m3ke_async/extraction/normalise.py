@@ -6,15 +6,12 @@ look-alike letters are exchanged one for one and other markup is overwritten wit
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import cache
-from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.traditional import SIMPLIFIED
-
-if TYPE_CHECKING:
-    import re
 
 _INVISIBLE = (
     "\u00ad\u0300-\u036f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u20d0-\u20ff\ufe00-\ufe0f\ufeff"
@@ -41,6 +38,12 @@ _MARKUP = Pattern(
     r"|(?<=&)(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
     r"|(?<=<)/?(?:b|i|u|em|strong|span|p|br|div|code|td|tr|li|ul|sup|sub)\b[^<>]{0,60}>"
     r"|(?<![A-Za-z0-9]_)(?<=_)|(?<=_)(?![A-Za-z0-9]))"
+)
+#: A line with an option, all of it in bold or none.
+_OPTION_LINE = Pattern(
+    r"^[ \t>•-]{0,6}(?P<bold>\*\*)?[(（]?(?P<letter>[A-D])[.．、:：)）]"
+    r"(?(bold)[^\n*]{1,200}\*\*[ \t]{0,4}|[^\n*]{1,200})$",
+    re.MULTILINE,
 )
 _ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&apos;": "'"}
 _FORMULA = Pattern(r"(?!.{0,200}boxed)(?=.{0,200}[\\^_=|<>∩∪∈])")
@@ -97,6 +100,18 @@ def invisible(text: str) -> list[tuple[int, int]]:
         return []
     spans = (found.span() for found in _UNSEEN.finditer(text))
     return [(start, end) for start, end in spans if text[start] not in "*`" or not _parts(text, start, end)]
+
+
+def bold_ticked(text: str) -> str:
+    """The text with a tick for the mark that sets the one bold option of a list apart; same length."""
+    if "**" not in text:
+        return text
+    listed = list(_OPTION_LINE.finditer(text))
+    bold = [line for line in listed if line["bold"]]
+    if len(bold) != 1 or [line["letter"] for line in listed] != ["A", "B", "C", "D"]:
+        return text
+    place = bold[0].start("bold")
+    return text[:place] + "☑ " + text[place + 2 :]
 
 
 def _parts(text: str, start: int, end: int) -> bool:

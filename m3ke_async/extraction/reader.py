@@ -152,7 +152,7 @@ class Reader:
     def _may_echo(self, texts: Sequence[Mention], asked: Asked) -> bool:
         """Whether the words of the question beside an option can make it the answer."""
         known = "answers-question" in self._names and asked.asks is RIGHT
-        return known and not listed(texts, complete=True)
+        return known and not any(texts[index].opens for index in listed(texts, complete=True))
 
     def _texts(self, text: str, letters: Sequence[Mention], asked: Asked) -> list[Mention]:
         found = asked.texts.find(text, letters, texts="text" in self._names, places="ordinal" in self._names)
@@ -273,6 +273,10 @@ def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:
     if 2 * (mention.end - mention.start) > size or is_bare(text, mention, asked):
         return True
     if asked.all_of_them or is_listed(text, mention) or asked.texts.is_repeated(text, mention):
+        return False
+    if asked.stem.lead and re.search(
+        rf"(?:而|至于){re.escape(asked.stem.lead)}", text[mention.end :].lower()
+    ):
         return False
     if size > _LONG and mention.start > _EDGE and mention.end < len(text.rstrip()) - _EDGE:
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.lazy import lazy
@@ -25,7 +26,7 @@ EMPTY = _VERBS | frozenset(
     )
 )
 #: The words of a question that stand where its answer will.
-_ASKING = Pattern(r"下列|以下|哪一?[位个种项些]?|什么|何者|多少|[(（]\s{0,4}[)）]")
+_ASKING = Pattern(r"(?:下列|以下)(?:各[组项]中?)?|哪一?[位个种项些]?|什么|何者|多少|[(（]\s{0,4}[)）]")
 _SENTENCE_END = Pattern(r"[。！；;!\n]|[.?？]\s")
 _BLANKS = " ?？:：()（）_.。,，\n\u3000"
 _BLANK = Pattern(r"_{2,}|[（(]\s{0,4}[)）]")
@@ -33,6 +34,8 @@ _BLANK = Pattern(r"_{2,}|[（(]\s{0,4}[)）]")
 _LEAD = 6
 #: The least words that are a question of their own.
 _QUESTION = 4
+#: The longest part that is exchanged for another one; what is longer says the same in other words.
+_EXCHANGED = 8
 #: How many words in a row make a repetition of the question.
 _RUN = 4
 #: The share of the question's words that makes a sentence about it.
@@ -50,6 +53,11 @@ _SENTENCE_BEFORE = Pattern(r"[^。！!？?\n；;.]{1,80}\Z")
 _SENTENCE_AFTER = Pattern(r"[^。！!？?\n；;.]{0,80}[吗？?]?")
 _REST = Pattern(r"的|[^\W一二三四五六七八九十等市省县区国了吧呢啊哦呀可]{2}|\w[^。！!？?\n；;.，,(（)）]{3}")
 _COMMA = Pattern(r"[，,]")
+#: A place after the first.
+_NEXT = frozenset(("第", rank) for rank in "二三四") | {("second", "most"), ("third", "most")}
+_NEXT |= {
+    (rank, size) for rank in ("second", "third") for size in ("largest", "longest", "highest", "biggest")
+}
 #: What a sentence speaks of, by its name; laws are only cited.
 _NAMED = Pattern(r"《[^《》\n]{1,30}(?<![法例定释典])》|“[^“”\n]{1,30}”|\"[^\"\n]{1,30}\"")
 _QUOTES = "”\"'》」』’ "
@@ -58,6 +66,8 @@ _POINTS = Pattern(r"\s?(?:这|本|该|此|答|应|故|所以|因此|(?i:this|the
 #: Before what others hold, and after what is granted or asked.
 _ATTRIBUTED = Pattern(
     r"(?:很多|不少|许多|有些|大家|普通)人|有人|人们|常被|[误以]为|误认|people|mistak|misconcept"
+    r"|(?:有[的些]?|一些|部分|个别)(?:学者|专家|观点|资料|教材|书|说法|意见)|一种(?:观点|说法|意见|看法)"
+    r"|\bsome (?:scholars|experts|argue|say)"
 )
 _TURNS = Pattern(r"[，,]\s?(?:但|不过|然而|而不?是|却|(?i:but\b|however|not\b))|吗?[？?]|吗")
 _DENIES = Pattern(r"[不非没无未].?|\bnot\b|n't\b")
@@ -101,6 +111,11 @@ class Stem:
         return frozenset(self.words) - EMPTY
 
     @lazy
+    def is_of_first(self) -> bool:
+        """Whether it asks for the first of a rank."""
+        return "最" in self.text or any(word == "most" or word.endswith("est") for word in self.words)
+
+    @lazy
     def runs(self) -> frozenset[tuple[str, ...]]:
         """All words in a row that make a repetition of it."""
         return frozenset(tuple(self.words[at : at + _RUN]) for at in range(len(self.words) - _RUN + 1))
@@ -110,6 +125,10 @@ class Stem:
         """The last characters before the place of the answer, without their verb."""
         before = _BLANK.split(self.text)[-2] if _BLANK.search(self.text) else self.text
         return before.rstrip(_BLANKS).rstrip("".join(_VERBS - {"的"})).replace(" ", "")[-_LEAD:]
+
+    def ends_on(self, said: str) -> bool:
+        """Whether the question ends on this, but for the words that ask."""
+        return self.text.endswith(said) or _ASKING.sub("", self.text).rstrip(_BLANKS).endswith(said)
 
     @lazy
     def names(self) -> frozenset[str]:
@@ -222,8 +241,11 @@ def _repeats(said: Sequence[str], runs: frozenset[tuple[str, ...]]) -> bool:
 def asks_else(said: Sequence[str], stem: Stem) -> bool:
     """Whether the words are the question's but for one part that another one stands for.
 
-    最大的咸水湖 answers another question than 最大的淡水湖 does, and so does 最大的内脏器官 than 最大的器官.
+    最大的咸水湖 answers another question than 最大的淡水湖 does, and so do 最大的内脏器官 than 最大的器官
+    and 第二大的 than 最大的.
     """
+    if stem.is_of_first and any(pair in _NEXT for pair in pairwise(("", *said))):
+        return True
     if stem.share(said) < _HALF:
         return False
     from difflib import SequenceMatcher
@@ -232,11 +254,22 @@ def asks_else(said: Sequence[str], stem: Stem) -> bool:
     for before, step, after in zip(steps, steps[1:], steps[2:], strict=False):
         if before[0] == after[0] == "equal" and step[0] in {"replace", "insert"}:
             shared = (said[block[3] : block[4]] for block in (before, after))
-            other = _telling(said[step[3] : step[4]])
+            other = [word for word in _telling(said[step[3] : step[4]]) if not _inflects(word, stem.words)]
             narrowed = step[0] == "insert" and len(other) <= 2 and stem.words[step[1] - 1] in {"的", "最"}
-            if other and all(map(_telling, shared)) and (_telling(stem.words[step[1] : step[2]]) or narrowed):
+            if (
+                0 < len(other) <= _EXCHANGED
+                and all(map(_telling, shared))
+                and (_telling(stem.words[step[1] : step[2]]) or narrowed)
+            ):
                 return True
     return False
+
+
+def _inflects(word: str, known: Sequence[str]) -> bool:
+    """Whether it is one of the known Latin words in another form: mix for mixing."""
+    return len(word) > 2 and any(
+        own.startswith(word) or word.startswith(own) for own in known if len(own) > 2
+    )
 
 
 def is_bare(text: str, mention: Mention, asked: Asked) -> bool:
@@ -279,6 +312,11 @@ def is_listed(text: str, mention: Mention) -> bool:
     """Whether it is one of several things named in a row."""
     before = _LISTED_BEFORE.search(text, max(0, mention.start - 3), mention.start)
     return before is not None or _LISTED_AFTER.match(text, mention.end) is not None
+
+
+def is_attributed(said: str) -> bool:
+    """Whether this is what others hold."""
+    return _ATTRIBUTED.search(said) is not None
 
 
 def denies(said: str, known: str) -> bool:

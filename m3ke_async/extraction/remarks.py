@@ -23,6 +23,11 @@ _REMARK = 80
 _FIRST_LINE, _LAST_LINE = Pattern(r"\w[^\n]*"), Pattern(r"[^\n]{1,80}\Z")
 #: What follows is said of all of them.
 _OF_ALL = Pattern(r"(?:\A|[。；;\n.]\s?)(?:以上|上述|这些|[三四][个项者种]|[它他]们|(?:all|these|they)\b)")
+#: What a question says that asks for the one unlike the others.
+_DIFFERS = Pattern(
+    r"[与和跟同](?:其他|其它|其余|另外)[^，。]{0,8}不(?:相?同|一样|一致|同类)|不同类|odd one out"
+    r"|different from the other"
+)
 #: The least length of a word that says something without its neighbour, and how many pairs of words do.
 _WORD, _ENOUGH = 3, 2
 
@@ -44,12 +49,18 @@ def remarked(text: str, mentions: Sequence[Mention], asked: Asked) -> Mention | 
 
     That is the one with words of the question that no other holds or, where the question asks for what is
     not of a kind, the one without those that the other three all hold. A remark may be shorter than that if
-    it says nothing but words of the question.
+    it says nothing but words of the question. Where the question asks for the one unlike the others, it is the
+    one without any words that the other three all hold.
     """
     said = _remarks(text, mentions, asked.stem)
     if said is None:
         return None
-    letter = _odd(said.shared) if asked.asks is NOT else _only(said.shared) or _repeated(said.own, asked.stem)
+    if _DIFFERS.search(asked.stem.text):
+        letter = _odd({letter: _features(telling) for letter, telling in said.own.items()})
+    elif asked.asks is NOT:
+        letter = _odd(said.shared)
+    else:
+        letter = _only(said.shared) or _repeated(said.own, asked.stem)
     return next((mention for mention in mentions if mention.letters == letter), None)
 
 

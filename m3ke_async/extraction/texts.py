@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 #: What a compact text drops: all but letters, figures, and signs that stand before something.
 _DROPPED = Pattern(r"[\W_](?<![%√∞∪∩∅])(?:(?<![+\-/.<>=≤≥])|(?!\S))")
-_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "01234567890123456789")
+#: Raised figures, and words for "and", of which any may stand for another.
+_EXCHANGED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉和及", "01234567890123456789与与")
 #: A number of a row, in any writing.
 _IN_ROW = Pattern(r"第\s?([①②③④⑤⑥⑦⑧⑨]|[一二三四五六七八九](?![十百千]))")
 _FIGURES = str.maketrans("①②③④⑤⑥⑦⑧⑨一二三四五六七八九", "123456789123456789")
@@ -65,6 +66,8 @@ _PLACE = Pattern(
     r"|(最后|首)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
     r"|选项\s?([一二三四1-4])(?!\d)"
 )
+#: A number in a circle where only an option's can stand.
+_CIRCLED = Pattern(r"(?:选|答案(?:是|为)?[:：]?|\A)\s?([①②③④])(?:(?<!\A.)|(?=[。.]?\s{0,3}\Z))(?![①-⑳、])")
 #: Several places in a row: 前三项, 后两个选项.
 _PLACES = Pattern(r"([前后])([两二三23])[个项者条种句](?:选项|说法|表述|描述|叙述)?")
 _LATIN_PLACE = Pattern(
@@ -84,7 +87,7 @@ def _dense(text: str) -> str:
     if "第" in text:
         text = _IN_ROW.sub(lambda found: found[0].translate(_FIGURES), text)
     dense = _DROPPED.sub("", text)
-    return dense if dense.isascii() else dense.translate(_RAISED)
+    return dense if dense.isascii() else dense.translate(_EXCHANGED)
 
 
 def _without_article(text: str) -> str:
@@ -182,10 +185,18 @@ class OptionTexts:
                     index = _NUMBERS[next(group for group in place.groups()[1:] if group)]
                     backwards = place[1] and place[1][0] == "倒"
                     claims.claim(*place.span(), LETTERS[-1 - index if backwards else index])
+        for place in islice(_CIRCLED.finditer(text), _MOST):
+            if self._is_circle_free:
+                claims.claim(*place.span(1), LETTERS[ord(place[1]) - ord("①")])
         for row in islice(_PLACES.finditer(text), _MOST):
             if row[0] not in self.asked:
                 size = 3 if row[2] in "三3" else 2
                 claims.claim(*row.span(), LETTERS[:size] if row[1] == "前" else LETTERS[-size:])
+
+    @lazy
+    def _is_circle_free(self) -> bool:
+        """Whether neither the question nor an option holds a number in a circle."""
+        return "①" not in self.asked + "".join(self.plain.values())
 
     @lazy
     def _amounts(self) -> dict[str, Amount]:
