@@ -235,7 +235,7 @@ class Grammar:
             return says
         if not mention.lettered and asked.lacks_denial(before + said):
             return HOLDS
-        if not mention.lettered and asks_else(words(before + said), asked.stem):
+        if not mention.lettered and asked.stem.is_of_first and asks_else(words(before + said), asked.stem):
             return UNSURE
         return _by_polarity(before + said, asked)
 

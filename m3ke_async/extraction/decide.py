@@ -218,7 +218,8 @@ def last_result(text: str, mentions: Sequence[Mention]) -> Mention | None:
         for more in islice(_RESULT.finditer(text, last.end), 4)
     )
     alone = len({mention.letters for mention in told[results[-1] :]}) == len(last.letters) == 1
-    return last if alone and not goes_on and not _ASKED_BACK.search(text, last.end) else None
+    undone = _ASKED_BACK.search(text, last.end) or _NO_RESULT.search(text, last.end)
+    return last if alone and not goes_on and not undone else None
 
 
 def odds(text: str, mentions: Sequence[Mention]) -> Pick:
