@@ -49,8 +49,8 @@ def remarked(text: str, mentions: Sequence[Mention], asked: Asked) -> Mention | 
 
     That is the one with words of the question that no other holds or, where the question asks for what is
     not of a kind, the one without those that the other three all hold. A remark may be shorter than that if
-    it says nothing but words of the question. Where the question asks for the one unlike the others, it is the
-    one without any words that the other three all hold.
+    it says nothing but words of the question. Where the question asks for the one unlike the others, it is
+    the one without any words that the other three all hold.
     """
     said = _remarks(text, mentions, asked.stem)
     if said is None:
