@@ -24,6 +24,10 @@ _ALL = Pattern(
 )
 
 
+_NONE = Pattern(
+    r"(?:以上|上述|前三[项者个])?(?:选项|各项|说法|三[项者])?[都均皆](?:不|非|没|错)|none of|neither of",
+    re.IGNORECASE,
+)
 _STANDING = Pattern(r"(?<![A-Za-z0-9_])[A-D](?![A-Za-z0-9_])")
 #: An option that joins single letters, in at most so many characters, and the words that may join them.
 _NAMES = Pattern(r"(?<![A-Za-z0-9_])[A-Z]\s?[和与及]\s?[A-Z](?![A-Za-z0-9_])")
@@ -93,6 +97,11 @@ class Asked:
     def all_of_them(self) -> str | None:
         """The letter of the option that says that the others all hold, if there is one."""
         return next((letter for letter, text in self.options.items() if _ALL.match(text)), None)
+
+    @lazy
+    def none_of_them(self) -> str | None:
+        """The letter of the option that says that none of the others holds, if there is one."""
+        return next((letter for letter, text in self.options.items() if _NONE.match(text)), None)
 
     @lazy
     def asks(self) -> Asks:

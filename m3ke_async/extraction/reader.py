@@ -19,6 +19,7 @@ from m3ke_async.extraction.decide import (
     verdict,
 )
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
+from m3ke_async.extraction.numbering import ROWS, numbered
 from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import RIGHT, WRONG
 from m3ke_async.extraction.relevance import answers_question, is_bare, is_listed, names_else, speaks_of
@@ -27,7 +28,7 @@ from m3ke_async.extraction.rewording import near, part
 from m3ke_async.extraction.rules import REJECT
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
-from m3ke_async.extraction.together import LEFT_OUT, left_out
+from m3ke_async.extraction.together import LEFT_OUT, left_out, says_of_all
 from m3ke_async.extraction.turns import RUNS_ON
 
 if TYPE_CHECKING:
@@ -114,40 +115,60 @@ class Reader:
         if pick.rule:  # a single letter may belong to the text of an option that is the whole reply
             told = self._weigh(text, texts, asked, complete=complete)
             return told._replace(rule=f"text:{told.rule}") if told.rule == "whole" else pick
-        if not texts:
-            return self._near(text, asked) if complete else pick
         told = pick if texts == letters else self._weigh(text, texts, asked, complete=complete)
         if len(told.letters) != 1 and complete:
             sense = self._sense(text, texts, asked)
-            if sense.letters:
-                return sense
+            if sense.letters or not texts:
+                return sense if sense.letters else self._near(text, asked)
         if not told.rule and complete and not listed(texts, complete=True):
             reworded = self._near(text, asked)
             return reworded if reworded.rule == "part" else told
         return told._replace(rule=f"text:{told.rule}") if told.rule else told
 
     def _sense(self, text: str, texts: Sequence[Mention], asked: Asked) -> Pick:
-        """What the reply comes to where no clause says it: by its list, the question's words, its remarks."""
-        if LEFT_OUT in self._names and asked.asks is not RIGHT:
-            odd = left_out(text, texts, asked)
-            if odd:
-                return picked(odd[0], LEFT_OUT, odd[1])
-        if "last-result" in self._names and asked.asks is not WRONG:
-            result = last_result(text, texts)
-            if result:
-                return picked(result.letters, "last-result", result)
-        if self._may_echo(texts, asked):
-            own = [
-                mention for mention in texts if mention.told and not asked.texts.is_repeated(text, mention)
-            ]
-            echo = answers_question(text, own, asked.stem)
-            if echo:
-                return picked(echo.letters, "answers-question", echo)
-        if "remark" in self._names and asked.asks is not WRONG:
-            remark = remarked(text, texts, asked)
-            if remark:
-                return picked(remark.letters, "remark", remark)
-        return NOTHING
+        """What the reply comes to where no clause says it; the first reading that finds it counts."""
+        readings = (
+            self._in_rows,
+            self._of_all,
+            self._left_out,
+            self._calculated,
+            self._echoed,
+            self._remarked,
+        )
+        picks = (reading(text, texts, asked) for reading in readings)
+        return next((pick for pick in picks if pick.letters), NOTHING)
+
+    def _in_rows(self, text: str, texts: Sequence[Mention], asked: Asked) -> Pick:
+        rows = numbered(text, asked.texts) if ROWS in self._names else []
+        judged = self._weigh(text, rows, asked, complete=True)
+        return judged._replace(rule=ROWS) if len(judged.letters) == 1 else NOTHING
+
+    def _of_all(self, text: str, texts: Sequence[Mention], asked: Asked) -> Pick:
+        if "all-of-them" not in self._names or asked.asks is not RIGHT or listed(texts, complete=True):
+            return NOTHING
+        said = says_of_all(text) if asked.all_of_them or asked.none_of_them else None
+        letter = said and (asked.all_of_them if said.holds else asked.none_of_them)
+        return Pick(letter, "all-of-them", said.start, said.end) if said and letter else NOTHING
+
+    def _left_out(self, text: str, texts: Sequence[Mention], asked: Asked) -> Pick:
+        odd = left_out(text, texts, asked) if LEFT_OUT in self._names and asked.asks is not RIGHT else None
+        return picked(odd[0], LEFT_OUT, odd[1]) if odd else NOTHING
+
+    def _calculated(self, text: str, texts: Sequence[Mention], asked: Asked) -> Pick:
+        known = "last-result" in self._names and asked.asks is not WRONG
+        result = last_result(text, texts) if known else None
+        return picked(result.letters, "last-result", result) if result else NOTHING
+
+    def _echoed(self, text: str, texts: Sequence[Mention], asked: Asked) -> Pick:
+        if not self._may_echo(texts, asked):
+            return NOTHING
+        own = [mention for mention in texts if mention.told and not asked.texts.is_repeated(text, mention)]
+        echo = answers_question(text, own, asked.stem)
+        return picked(echo.letters, "answers-question", echo) if echo else NOTHING
+
+    def _remarked(self, text: str, texts: Sequence[Mention], asked: Asked) -> Pick:
+        remark = remarked(text, texts, asked) if "remark" in self._names and asked.asks is not WRONG else None
+        return picked(remark.letters, "remark", remark) if remark else NOTHING
 
     def _may_echo(self, texts: Sequence[Mention], asked: Asked) -> bool:
         """Whether the words of the question beside an option can make it the answer."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 #: The longest remark that is read.
 _REMARK = 80
 _FIRST_LINE, _LAST_LINE = Pattern(r"\w[^\n]*"), Pattern(r"[^\n]{1,80}\Z")
+_DENIED = Pattern(r"(?:[不非]|\b[Nn]ot\s)\Z")
 #: What follows is said of all of them.
 _OF_ALL = Pattern(r"(?:\A|[。；;\n.]\s?)(?:以上|上述|这些|[三四][个项者种]|[它他]们|(?:all|these|they)\b)")
 #: What a question says that asks for the one unlike the others.
@@ -85,7 +86,8 @@ def _remarks(text: str, mentions: Sequence[Mention], stem: Stem) -> _Remarks | N
         ):
             return None
         telling = [word for word in told if word not in EMPTY]
-        held = set() if denies(remark, stem.text) else asked & _features(telling)
+        denied = denies(remark, stem.text) or _DENIED.search(text, max(0, mention.start - 8), mention.start)
+        held: set[str] = set() if denied else asked & _features(telling)
         for letter in mention.letters:
             said.shared.setdefault(letter, set()).update(held)
             said.own.setdefault(letter, []).extend(telling)

@@ -117,6 +117,12 @@ _WHOLE_WORDS = Pattern(
 )
 
 
+def alike(text: str, options: OptionTexts) -> dict[str, float]:
+    """By letter, the share of an option's words that the text holds."""
+    said = frozenset(words(text))
+    return {letter: _share(frozenset(words(own)), said, pairs=False) for letter, own in options.plain.items()}
+
+
 def _features(text: str) -> frozenset[str]:
     """The words of a text, alone and in pairs."""
     tokens = words(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.events import Event
 from m3ke_async.extraction.noise import LETTERS
@@ -56,6 +56,18 @@ _ALL = Pattern(
 #: The reply says that no option, or none alone, is the answer.
 _NO_ANSWER = Pattern(r"四[个项]|无法|没有正确|都不|none of")
 _ALSO = Pattern(r"[也还亦又]|同样|此外|\balso\b|as well")
+#: All that stands above holds, or none of it does; before it, and after it, what takes that back.
+_ALL_ABOVE = Pattern(
+    r"(?:(?:以上|上述|前面|[这那][三四些]个?|[三四][个项者种]|所有|全部)"
+    r"(?:的|选项|说法|答案|表述|描述|观点|情况|内容|陈述|各?项|说的|[三四]?[项者个点]){0,3}"
+    r"[^。，,；;\n不非没未无]{0,3}[都均皆全]部?(?:(?P<none>不(?:对|正确|成立|符合|是)|是?错误?的?)"
+    r"|(?:是|为|可以|能)?(?:对|正确|成立|符合|合理|适[合用]|包括|属于|是|可以))的?"
+    r"|\b(?:all|(?P<not>none))(?: of)?(?: the)? (?:above|these|three|four|them)"
+    r"(?: (?:options|statements|choices|answers))?(?: (?:are|is) (?:correct|true|right))?)"
+    r"(?=[”\"]?\s?(?:[。.，,；;:：!！?？吗）)\n]|\Z))"
+)
+_TAKES_BACK = Pattern(r"(?:不|未必|并非|是否|如果|难道|若|\bnot|n['’]t)[^，,。\n]{0,4}\Z")
+_ASKS = Pattern(r"[”\"]?\s?(?:[吗?？]|不成立)")
 _HALF = 0.5
 #: The most sentences that are read so, and how far before such words the first option may stand.
 _MOST, _BACK = 32, 240
@@ -82,6 +94,25 @@ def of_all(
                 at = shape.places[index]
                 found[index] = Event(at, mentions[index].letters, says, OF_ALL, mentions[index])
     return found
+
+
+class OfAll(NamedTuple):
+    """That all holds, or that nothing does, and where the reply says so."""
+
+    holds: bool
+    start: int
+    end: int
+
+
+def says_of_all(text: str) -> OfAll | None:
+    """What the reply says at last of all that stands above."""
+    low = text.lower()
+    found = next(reversed(list(islice(_ALL_ABOVE.finditer(low), _MOST))), None)
+    if found is None or _TAKES_BACK.search(low, max(0, found.start() - 8), found.start()):
+        return None
+    return (
+        None if _ASKS.match(low, found.end()) else OfAll(not (found["none"] or found["not"]), *found.span())
+    )
 
 
 def left_out(text: str, mentions: Sequence[Mention], asked: Asked) -> tuple[str, Mention] | None:
