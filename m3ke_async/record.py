@@ -29,19 +29,24 @@ _RECORD_SECONDS = 3.0
 @asynccontextmanager
 async def recording(session: Session) -> AsyncIterator[None]:
     """Write what asking took every few seconds, so that a kill costs no more of the ledger."""
+    loop = asyncio.get_running_loop()
+    started, written = loop.time(), session.tally.ledger.to_json()
 
-    async def record() -> None:
-        loop = asyncio.get_running_loop()
-        started, written = loop.time(), session.tally.ledger.to_json()
+    def record() -> None:
+        nonlocal written
+        ledger = session.tally.ledger.to_json()  # the ledger itself may be another one by now
+        if ledger != written:
+            written = ledger
+            with suppress(OSError):  # the last record says so
+                write_record(session, "running", seconds=loop.time() - started)
+
+    async def record_again() -> None:
         while True:
             await asyncio.sleep(_RECORD_SECONDS)
-            ledger = session.tally.ledger.to_json()  # the ledger itself may be another one by now
-            if ledger != written:
-                written = ledger
-                with suppress(OSError):  # the last record says so
-                    write_record(session, "running", seconds=loop.time() - started)
+            record()
 
-    task = asyncio.create_task(record())
+    session.record = record
+    task = asyncio.create_task(record_again())
     try:
         yield
     finally:

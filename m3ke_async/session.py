@@ -61,6 +61,7 @@ class Session:
         elsewhere: requests that are in batches under way, and are left to them: the folder of the batches'
             run by the request's key.
         thinks: whether thoughts came that were switched off.
+        record: writes what asking took until now, for whoever counts much at once.
     """
 
     directory: RunDir
@@ -72,6 +73,7 @@ class Session:
     since: float
     elsewhere: Mapping[bytes, Path] = field(default_factory=dict)
     thinks: bool = False
+    record: Callable[[], None] = lambda: None
 
     def refusal(self, kind: Kind, sent: bytes, body: bytes) -> StartOverError | None:
         """How the run goes on after a refused request; None where it cannot."""

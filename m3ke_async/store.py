@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
@@ -39,7 +39,7 @@ _KEPT_BODY = 16 * 1024
 
 _GET_ROW = "SELECT * FROM replies WHERE key = ?"
 _REPLY_COLUMNS = 5
-_GET_FAILURE = "SELECT kind, message, body, attempts FROM failures WHERE key = ?"
+_GET_FAILURE = "SELECT kind, message, body, attempts, failed_at FROM failures WHERE key = ?"
 _KEEP_OLD = """
 INSERT INTO superseded
 SELECT key, reply, provider, model, run FROM replies WHERE key = ?1 AND reply != ?2
@@ -59,12 +59,14 @@ class Failure:
         message: one line for people.
         body: the last raw body, cut to 16 KiB; empty where none came.
         attempts: how often it was sent.
+        failed_at: Unix time; 0 before it was stored.
     """
 
     kind: str
     message: str
     body: bytes = b""
     attempts: int = 0
+    failed_at: float = field(default=0.0, compare=False)
 
     @classmethod
     def kept(cls, kind: str, message: str, body: bytes, attempts: int, secrets: tuple[str, ...]) -> Failure:

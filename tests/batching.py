@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from m3ke_async.batch.asking import Steps, ask_in_batches
+from m3ke_async.batch.offline import read_results
 from m3ke_async.batch.state import Batches, Stage
 from m3ke_async.providers import load_profile
 from m3ke_async.run import RunResult, run
@@ -55,6 +56,11 @@ class Bench:
         asking: partial[Any] = partial(ask_in_batches, steps=steps, made=made)
         keys = dict.fromkeys(load_profile(provider).key_env, KEY)
         return await run(given, display=self.notes, environ=keys, asking=asking)
+
+    async def read(self, file: Path, *, name: str = "r", **options: Any) -> RunResult:
+        given = settings(self.suite, self.url, self.results, model="openai/m", name=name, **options)
+        asking: partial[Any] = partial(read_results, file=file)
+        return await run(given, display=self.notes, environ={}, asking=asking, sends=False)
 
     @property
     def batches(self) -> Batches:

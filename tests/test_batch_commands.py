@@ -462,7 +462,7 @@ async def test_large_results_are_read_line_by_line(tmp_path: Path) -> None:
         file.write("x" * (48 * _MIB))  # a line without an end
     with ReplyStore(tmp_path / "s.sqlite") as store:
         collector = Collector(store, _target("http://127.0.0.1:1/v1"), dict.fromkeys(keys, 1))
-        assert await _peak(take_lines(collector, results)) < 24 * _MIB
+        assert await _peak(take_lines(collector, results, lambda: None)) < 24 * _MIB
         assert (len(collector.replied), collector.malformed) == (2000, 12)
 
 

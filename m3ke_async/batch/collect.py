@@ -1,4 +1,9 @@
-"""Results of a batch into the store, as if each had come over the wire, in whatever order they stand."""
+"""Results of a batch into the store, as if each had come over the wire, in whatever order they stand.
+
+As live, a result is stored, then counted: what the store holds already was counted by whoever put it there,
+be it an earlier command, one that was killed or another run. So nothing is counted twice, and a kill costs
+the ledger the last lines.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.batch.line import read_result
 from m3ke_async.errors import IncompleteError
-from m3ke_async.faults import Action, Decision, decide
+from m3ke_async.faults import Action, decide
 from m3ke_async.request import FILTERED, Reply, RequestKey
 from m3ke_async.scrub import scrub_all
 from m3ke_async.store import Failure, StoreError
-from m3ke_async.tally import Ledger
+from m3ke_async.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping
@@ -31,8 +36,8 @@ if TYPE_CHECKING:
 #: A line of this many bytes is no reply to a question.
 MAX_LINE = 4 * 1024 * 1024
 
-#: Lines that are stored before others may run.
-_PASS = 64
+#: Lines that are stored before others may run, and before the ledger is written.
+_PASS, _RECORD = 64, 1024
 
 #: The kind of failure of a request that its batch never sent.
 NOT_ASKED = "batch_ended"
@@ -55,15 +60,18 @@ class Collector:
         store: keeps replies and failures.
         target: who was asked.
         known: the prompt's estimated tokens by the keys of the requests that may come.
-        answered: keys of those whose reply had come, and was counted, before.
-        replace: whether a reply takes the place of an earlier one.
+        answered: keys of those whose lines are passed over, since their question has its reply.
+        replace: whether a reply takes the place of one from before `since`.
+        since: Unix time before which nothing of these results was stored.
         received_at: Unix time of the batch's end.
         warn: is told, in one line, of trouble with the store.
         replied, failed: keys, each of which counts once.
         failures: of the failed, by kind.
+        found: lines about known requests.
         duplicates, unknown, malformed: lines that were passed over.
+        earlier: lines whose result was stored, and so counted, before.
         refused: the first refusal.
-        ledger: what asking took.
+        tally: counts what is stored now.
     """
 
     store: ReplyStore
@@ -71,21 +79,19 @@ class Collector:
     known: Mapping[bytes, int]
     answered: Container[bytes] = frozenset()
     replace: bool = False
+    since: float = 0.0
     received_at: float = field(default_factory=time.time)
     warn: Callable[[str], None] = lambda line: None
     replied: set[bytes] = field(default_factory=set)
     failed: set[bytes] = field(default_factory=set)
     failures: Counter[str] = field(default_factory=Counter)
+    found: int = 0
     duplicates: int = 0
     unknown: int = 0
     malformed: int = 0
+    earlier: int = 0
     refused: Refused | None = None
-    ledger: Ledger = field(default_factory=Ledger)
-
-    @property
-    def found(self) -> int:
-        """Lines about known requests."""
-        return len(self.replied) + len(self.failed) + self.duplicates
+    tally: Tally = field(default_factory=Tally)
 
     def take(self, raw: bytes) -> None:
         """Store what a line holds; the first reply to a request counts, and goes before failures.
@@ -102,7 +108,11 @@ class Collector:
         key = line.key
         if key is None or key not in self.known:
             self.unknown += 1
-        elif key in self.replied or key in self.answered:
+            return
+        self.found += 1
+        if key in self.answered:
+            self.earlier += 1
+        elif key in self.replied:
             self.duplicates += 1
         else:
             self._take(key, line)
@@ -122,41 +132,50 @@ class Collector:
         if decision.action is Action.RECORD_FILTERED:
             self._keep(key, Reply(text="", finish_reason=FILTERED))
             return
-        self._count_failed(key, line, decision)
-
-    def _count_failed(self, key: bytes, line: ResultLine, decision: Decision) -> None:
-        if key in self.failed:
-            self.duplicates += 1
-            return
         self.refused = self.refused or Refused(key, decision.kind, line.body)
-        usage: Usage = self.target.protocol.usage_of(line.body, self.target.profile)
-        self.ledger.requests += 1
-        self.ledger.add_failure(
-            decision.kind, estimate=usage.prompt_tokens or 0, completion=usage.completion_tokens or 0
-        )
-        self.ledger.add_charge(usage)
-        self.ledger.batch_prompt_tokens += usage.prompt_tokens or 0
-        self.ledger.batch_completion_tokens += usage.completion_tokens or 0
         self._fail(key, line, decision.kind, decision.message)
 
     def _keep(self, key: bytes, reply: Reply) -> None:
+        stored = self.store.get(key)
+        if stored is not None and not (self.replace and stored.received_at < self.since):
+            self.replied.add(key)
+            self.earlier += 1
+            return
         reply = replace(reply, received_at=self.received_at)
         self._write(lambda: self.store.put(self._request(key), reply, replace=self.replace))
         self.replied.add(key)
-        before = replace(self.ledger)
-        self.ledger.requests += 1
-        self.ledger.add_reply(reply, estimate=self.known[key])
-        self.ledger.batch_prompt_tokens += self.ledger.prompt_tokens - before.prompt_tokens
-        self.ledger.batch_completion_tokens += self.ledger.completion_tokens - before.completion_tokens
+        self.tally.answered += 1
+        ledger = self.tally.ledger
+        prompt, completion = ledger.prompt_tokens, ledger.completion_tokens
+        ledger.requests += 1
+        ledger.add_reply(reply, estimate=self.known[key])
+        ledger.batch_prompt_tokens += ledger.prompt_tokens - prompt
+        ledger.batch_completion_tokens += ledger.completion_tokens - completion
 
     def _fail(self, key: bytes, line: ResultLine, kind: str, message: str) -> None:
+        if key in self.failed:
+            self.duplicates += 1
+            return
         self.failed.add(key)
         self.failures[kind] += 1
-        if self.store.get(key) is not None:
-            return  # a failure is no news of a question that was answered
         secrets = self.target.secrets
         failure = Failure.kept(kind, scrub_all(message, secrets), line.body, 1, secrets)
+        stored = self.store.get_failure(key)
+        if stored == failure and stored.failed_at >= self.since:
+            self.earlier += 1
+            return
         self._write(lambda: self.store.put_failure(self._request(key), failure))
+        if line.asked:
+            self._count_failed(kind, self.target.protocol.usage_of(line.body, self.target.profile))
+
+    def _count_failed(self, kind: str, usage: Usage) -> None:
+        ledger = self.tally.ledger
+        prompt, completion = usage.prompt_tokens or 0, usage.completion_tokens or 0
+        ledger.requests += 1
+        ledger.add_failure(kind, estimate=prompt, completion=completion)
+        ledger.add_charge(usage)
+        ledger.batch_prompt_tokens += prompt
+        ledger.batch_completion_tokens += completion
 
     def _request(self, key: bytes) -> RequestKey:
         return RequestKey(key, self.target.profile.name)
@@ -175,24 +194,32 @@ class Collector:
             (self.malformed, "that cannot be read, and were left out"),
             (self.unknown, "about requests that were not sent, and were left out"),
             (self.duplicates, "that are there twice, and count once"),
+            (self.earlier, "that were stored before, and count once"),
         )
         yield from (f"lines {what}: {count:,}" for count, what in odd if count)
 
 
-async def take_lines(collector: Collector, path: Path) -> None:
-    """Take the lines of a file of results."""
+async def take_lines(collector: Collector, path: Path, record: Callable[[], None]) -> None:
+    """Take the lines of a file of results.
+
+    Args:
+        collector: takes them.
+        path: of the file.
+        record: writes what was counted until then.
+    """
     with path.open("rb") as file:
         # A line without an end is cut into pieces, none of which is a line.
-        for number, raw in enumerate(iter(partial(file.readline, MAX_LINE), b"")):
+        for number, raw in enumerate(iter(partial(file.readline, MAX_LINE), b""), 1):
             collector.take(raw)
             if number % _PASS == 0:
                 await asyncio.sleep(0)
+            if number % _RECORD == 0:
+                record()
+    record()
 
 
-def add_to_tally(session: Session, collector: Collector) -> None:
-    """Count what a file of results brought."""
+def add_failed(session: Session, collector: Collector) -> None:
+    """Count the questions that results left without a reply."""
     tally = session.tally
-    tally.answered += len(collector.replied)
     tally.failed += len(collector.failed - collector.replied)
     tally.failures.update(collector.failures)
-    tally.ledger += collector.ledger

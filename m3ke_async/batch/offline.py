@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from m3ke_async.batch.collect import Collector, add_to_tally, take_lines
+from m3ke_async.batch.collect import Collector, add_failed, take_lines
 from m3ke_async.batch.line import request_line
 from m3ke_async.batch.questions import all_keys, check_answers, owed_requests
 from m3ke_async.errors import UsageError
@@ -71,10 +71,12 @@ async def read_results(
             known,
             answered=known.keys() - owed,
             replace=session.evaluation.settings.fresh,
+            since=session.since if session.evaluation.settings.fresh else 0.0,
             received_at=_written_at(file),
             warn=session.display.warn,
+            tally=session.tally,
         )
-        await take_lines(collector, file)
+        await take_lines(collector, file, session.record)
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror or error}; give the file of results") from None
     if not collector.found:
@@ -85,7 +87,7 @@ async def read_results(
         )
     for line in collector.lines():
         session.display.warn(f"{file}: {line}")
-    add_to_tally(session, collector)
+    add_failed(session, collector)
 
 
 def _written_at(file: Path) -> float:

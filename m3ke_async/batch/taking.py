@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from m3ke_async.batch.calling import AwayError, GoneError
-from m3ke_async.batch.collect import Collector, add_to_tally, take_lines
+from m3ke_async.batch.collect import Collector, add_failed, take_lines
 from m3ke_async.batch.questions import all_keys, estimate
 from m3ke_async.errors import StoppedError
 from m3ke_async.text import counted
@@ -90,9 +90,11 @@ class Taker:
             target=session.target,
             known=known,
             replace=part.replace,
+            since=part.submitted_at,
             # The provider's clock may be wrong, and a reply of the future would never be an old one.
             received_at=min(time.time(), max(part.submitted_at, batch.ended_at or time.time())),
             warn=session.display.warn,
+            tally=session.tally,
         )
 
     async def _take_file(self, collector: Collector, part: Part, batch: RemoteBatch, number: int) -> bool:
@@ -101,7 +103,7 @@ class Taker:
         path.parent.mkdir(parents=True, exist_ok=True)
         await self.client.download(batch.results[number], path)
         found, passed_over = collector.found, collector.malformed + collector.unknown
-        await take_lines(collector, path)
+        await take_lines(collector, path, self.session.record)
         path.unlink()
         return collector.found == found and collector.malformed + collector.unknown > passed_over
 
@@ -114,7 +116,7 @@ class Taker:
             display.warn(f"{batch.id}: {line}")
         if trouble is not None:
             display.warn(f"{batch.id}: what could not be read of its results is given up")
-        add_to_tally(self.session, collector)
+        add_failed(self.session, collector)
         replies, failed = len(collector.replied), len(collector.failed - collector.replied)
         reason = batch.trouble if trouble is None else "results could not be read"
         self.batches.close(part, replies=replies, failed=failed, reason=reason)
