@@ -642,6 +642,63 @@ async def test_a_batch_that_cannot_be_made_holds_back_no_results(bench: Bench, s
     assert set(server.bills.values()) == {1}
 
 
+@pytest.mark.parametrize(
+    ("steps", "call", "status"),
+    [
+        (Steps.SUBMIT, "upload", 400),
+        (Steps.SUBMIT, "create", 400),
+        (Steps.COLLECT, "create", 400),
+        (Steps.COLLECT, "upload", 503),
+    ],
+)
+async def test_a_part_that_the_provider_does_not_take_holds_back_none_behind_it(
+    bench: Bench, server: BatchServer, steps: Steps, call: str, status: int
+) -> None:
+    server.faults["upload"] = [Fault(401) for _ in range(3)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("m3ke_async.batch.write.Filling.add", lambda self, size: size and _every(self, 2))
+        await bench.run(Steps.SUBMIT)
+    assert [part.stage for part in bench.batches.open] == [Stage.UPLOADING] * 3
+    server.faults[call] = [Fault(status)]
+    result = await bench.run(steps, max_attempts=1)
+    assert isinstance(result.stopped, StoppedError if status == 400 else IncompleteError)
+    first, *others = bench.batches.open
+    assert first.batch_id is None
+    assert [part.stage for part in others] == [Stage.SUBMITTED] * 2
+    server.stages = ["completed"]
+    assert letters(await bench.run()) == RIGHT
+    assert set(server.bills.values()) == {1}
+
+
+async def test_what_is_owed_is_submitted_beside_a_part_in_doubt_and_nothing_twice(
+    bench: Bench, server: BatchServer
+) -> None:
+    server.faults["create"], listed = [Fault(0, after=True)], server.list_shape
+    server.list_shape = lambda entries, more: {"batches": entries}
+    await bench.run(Steps.SUBMIT, max_requests=2, max_attempts=1)
+    result = await bench.run(Steps.SUBMIT, max_attempts=1)
+    assert "so it is not known whether a batch was made" in str(result.stopped)
+    assert [(part.stage, part.requests) for part in bench.batches.open] == [
+        (Stage.CREATING, 2),
+        (Stage.SUBMITTED, 4),
+    ]
+    server.list_shape, server.stages = listed, ["completed"]
+    assert letters(await bench.run()) == RIGHT
+    assert set(server.bills.values()) == {1}
+
+
+async def test_a_batch_that_is_gone_does_not_hold_back_what_was_begun(
+    bench: Bench, server: BatchServer
+) -> None:
+    await bench.run(Steps.SUBMIT, max_requests=3)
+    server.faults["upload"] = [Fault(401)]
+    await bench.run(Steps.SUBMIT)
+    server.stages, server.faults["retrieve"] = ["completed"], [Fault(404)]
+    result = await bench.run(Steps.COLLECT)
+    assert "forget it: m3ke batch cancel" in str(result.stopped)
+    assert (result.scores.usage.replies, len(bench.batches.open)) == (3, 1)
+
+
 @pytest.mark.parametrize("given", ["", "/v1/v1"])
 async def test_the_neighbouring_address_is_called_where_nothing_is(
     bench: Bench, server: BatchServer, given: str

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from m3ke_async.address import Address
-    from m3ke_async.batch.state import Part
     from m3ke_async.faults import Decision
     from m3ke_async.target import Target
 
@@ -33,16 +32,16 @@ class GoneError(StoppedError):
     """The provider does not know what is asked for."""
 
 
-async def for_each(parts: Iterable[Part], do: Callable[[Part], Awaitable[None]]) -> None:
-    """Do something with the batches of parts; one that cannot be had holds back no other.
+async def for_each(things: Iterable[T], do: Callable[[T], Awaitable[None]]) -> None:
+    """Do something with one thing after the other; what the provider does not do for one holds back no other.
 
     Raises:
         StoppedError, AwayError: the first trouble, once all had their turn.
     """
     trouble: StoppedError | AwayError | None = None
-    for part in parts:
+    for thing in things:
         try:
-            await do(part)
+            await do(thing)
         except (StoppedError, AwayError) as error:
             trouble = trouble or error
     if trouble is not None:

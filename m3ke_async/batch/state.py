@@ -86,6 +86,11 @@ class Part:
         """Whether the provider may have it, and its results are not in the store yet."""
         return self.stage not in {Stage.WRITTEN, Stage.CLOSED}
 
+    @property
+    def waits_for_room(self) -> bool:
+        """Whether the provider began no batch of it, because others are under way."""
+        return self.stage is Stage.UPLOADED and bool(self.dead)
+
     @classmethod
     def from_json(cls, table: Any) -> Part:
         """The part that a table describes.

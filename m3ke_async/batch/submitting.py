@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
+from m3ke_async.batch.calling import for_each
 from m3ke_async.batch.client import batch_address, batch_api
 from m3ke_async.batch.made import find_made
 from m3ke_async.batch.questions import owed_requests
@@ -49,9 +51,16 @@ class Submitter:
         self._collect = f"m3ke batch collect {session.directory.path}"
 
     async def submit(self) -> None:
-        """Carry on with what an earlier command began, then submit what is owed beside it."""
+        """Carry on with what an earlier command began, and submit what is owed beside it.
+
+        Raises:
+            StoppedError, AwayError: the provider does not take a part; the others were brought to it.
+        """
+        await for_each((self.carry_on, self._submit_owed), lambda step: step())
+
+    async def _submit_owed(self) -> None:
+        """Submit what is owed and in no open part, also where it is not known what became of one."""
         session, display = self._session, self._session.display
-        await self.carry_on()
         self._batches.drop_unsent()
         limit = Limit(self._settings, self._price)
         again = self._settings.fresh or self._settings.retry_filtered
@@ -69,16 +78,19 @@ class Submitter:
                 f"not everything is submitted now: {limit.reached}, by the most that its requests may use; "
                 "submit again for the rest"
             )
-        for part in parts:
-            await self._submit(part, begun=False)
+        await for_each(parts, partial(self._submit, begun=False))
 
-    async def carry_on(self) -> list[Part]:
-        """Bring what an earlier command had begun with to the provider; those that were there already."""
-        begun = [one for one in self._batches.open if one.stage is not Stage.SUBMITTED and not one.dead]
-        return [self._batches.parts[one.name] for one in begun if await self._submit(one)]
+    async def carry_on(self) -> None:
+        """Bring to the provider what an earlier command had begun with, or find it there.
 
-    async def _submit(self, part: Part, *, begun: bool = True) -> bool:
-        """Bring one part to the provider, once, from wherever it is; whether its batch was there already.
+        Raises:
+            StoppedError, AwayError: as of `submit`.
+        """
+        begun = [one for one in self._batches.open if one.batch_id is None and not one.waits_for_room]
+        await for_each(begun, self._submit)
+
+    async def _submit(self, part: Part, *, begun: bool = True) -> None:
+        """Bring one part to the provider, once, from wherever it is.
 
         Args:
             part: which.
@@ -105,16 +117,15 @@ class Submitter:
             if found is None
             else f"found {made.id} ({made.status}), which an earlier command made of {questions}"
         )
-        return found is not None
 
-    async def submit_again(self) -> list[Part]:
-        """Submit a part that found no room, now that nothing else takes it; it where it was there already."""
-        waiting = [part for part in self._batches.open if part.batch_id is None and part.dead]
-        if not waiting or any(part.stage is Stage.SUBMITTED for part in self._batches.open):
-            return []
+    async def submit_again(self) -> None:
+        """Submit a part that found no room, now that nothing else takes it."""
+        waiting = [part for part in self._batches.open if part.waits_for_room]
+        if len(waiting) < len(self._batches.open) or not waiting:
+            return
         if len(waiting[0].dead) <= _MOST_TRIES:
-            part = waiting[0]
-            return [self._batches.parts[part.name]] if await self._submit(part) else []
+            await self._submit(waiting[0])
+            return
         for part in waiting:
             self._batches.close(part)
         questions = sum(part.requests for part in waiting)
@@ -126,7 +137,6 @@ class Submitter:
                 f"{trouble}: m3ke batch submit {run} --max-requests N submits fewer, and again for the rest"
             )
         self._session.display.warn(f"{trouble}, and asked now")
-        return []
 
     def say_open(self) -> None:
         """Say what is under way, and how to go on."""

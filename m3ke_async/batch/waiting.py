@@ -61,9 +61,9 @@ class Waiter:
         started, pause, heard = loop.time(), _SOON, loop.time()
         while True:
             try:
-                await for_each(self._batches.open, self._look)
-                await for_each(await self._submitter.carry_on(), self._look)
-                await for_each(await self._submitter.submit_again(), self._look)
+                submitter = self._submitter
+                steps = (submitter.carry_on, self._look_at_all, submitter.submit_again)
+                await for_each(steps, lambda step: step())
                 heard = loop.time()
             except AwayError as away:
                 if not wait or loop.time() - heard > _PATIENCE:
@@ -85,10 +85,13 @@ class Waiter:
         those = counted(questions, "question is", "questions are")
         return f"{those} in batches that are under way: collect again later"
 
+    async def _look_at_all(self) -> None:
+        await for_each(self._batches.open, self._look)
+
     async def _look(self, part: Part) -> None:
         """See how far a part is, and take its results where it has ended."""
         if part.batch_id is None:
-            return  # it waits for room
+            return  # it is not there yet
         try:
             batch = await self._client.retrieve(part.batch_id)
         except GoneError as gone:
