@@ -70,7 +70,10 @@ _ATTRIBUTED = Pattern(
     r"|\bsome (?:scholars|experts|argue|say)"
 )
 _TURNS = Pattern(r"[，,]\s?(?:但|不过|然而|而不?是|却|(?i:but\b|however|not\b))|吗?[？?]|吗")
-_DENIES = Pattern(r"[不非没无未].?|\bnot\b|n't\b")
+DENIES = Pattern(
+    r"(?:不(?!仅|但|只|容|断|同|管|论|得不|愧|可[分或避缺]|言而喻)|非(?!常)|没(?!错)|无(?!疑|论|数|一例外)|未(?!来)).?"
+    r"|\bnot\b|n't\b"
+)
 #: The beginning of a clause that sets another answer beside the one before it.
 _ALSO = Pattern(r"\s?(?:[也还亦又]|或者|同时|此外|also\b)")
 #: What a word may add to the question's without asking another one.
@@ -203,7 +206,7 @@ def _claim(text: str, mention: Mention, until: int, stem: Stem) -> _Claim | None
         right = right[:comma]  # the last clause belongs to the next mention
     if denies(left, stem.text) or denies(_COMMA.split(right, 1)[0], stem.text) or _ATTRIBUTED.search(left):
         return None
-    if _TURNS.search(text, mention.end, min(until, mention.end + 1 + len(right)) + 3):
+    if _is_turned(text[mention.end : min(until, mention.end + 1 + len(right)) + 3], stem):
         return None
     said = words(left), words(right)
     if asks_else(said[0], stem) or asks_else(said[1], stem):
@@ -218,6 +221,14 @@ def _claim(text: str, mention: Mention, until: int, stem: Stem) -> _Claim | None
     ):
         return _Claim(mention, shared, _ALSO.match(left) is not None)
     return None
+
+
+def _is_turned(said: str, stem: Stem) -> bool:
+    """Whether what is said goes on against it: with a turn, or with the question's words after a denial."""
+    turn = _TURNS.search(said)
+    if turn is None or "不是" not in turn[0]:
+        return turn is not None
+    return not stem.content.isdisjoint(words(said[turn.end() : turn.end() + 16]))
 
 
 def _weight(said: Iterable[str]) -> int:
@@ -297,7 +308,7 @@ def speaks_of(text: str, mention: Mention, stem: Stem) -> bool:
     before = found[0].lower() if found else ""
     rest = _SENTENCE_AFTER.match(text, mention.end)
     after = rest[0].lower().lstrip(_QUOTES) if rest else ""
-    if _ATTRIBUTED.search(before) or _TURNS.search(after):
+    if _ATTRIBUTED.search(before) or _is_turned(after, stem):
         return False
     said = words(before), words(after)
     if asks_else(said[0], stem) or asks_else(said[1], stem):
@@ -321,4 +332,4 @@ def is_attributed(said: str) -> bool:
 
 def denies(said: str, known: str) -> bool:
     """Whether something is denied in other words than those that are known."""
-    return any(found not in known for found in _DENIES.findall(said))
+    return any(found not in known for found in DENIES.findall(said))

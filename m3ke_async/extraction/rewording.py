@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.patterns import Pattern
-from m3ke_async.extraction.relevance import denies
+from m3ke_async.extraction.relevance import DENIES, denies
 from m3ke_async.extraction.texts import compact, words
 
 if TYPE_CHECKING:
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 
 _SENTENCE = Pattern(r"[^。！!？?\n；;]{1,240}")
-_CONCLUDES = Pattern(r"答案|因此|所以|故|综上|应|可见|therefore|answer|thus|hence|\bso\b", re.IGNORECASE)
-_DENIES = Pattern(r"[不非没无未].?|\bnot\b|n't\b")
+_CONCLUDES = Pattern(
+    r"答案|因此|所以|故|综上|应|可见|总之|根据[以上]上|[正准]确的[是为]|符合[^，。]{1,6}的[是为]|therefore|answer|thus|hence|\bso\b",
+    re.IGNORECASE,
+)
 #: The least share of an option's pairs of characters that a sentence must hold to mean the option.
 _ENOUGH = 0.5
 
@@ -46,7 +48,7 @@ def near(text: str, options: OptionTexts) -> tuple[str, int, int] | None:
         and all(_beats(own, other, said) for name, other in wanted.items() if name != letter)
     ]
     if len(meant) != 1 or (
-        denies(chosen[0].lower(), options.asked) and not _DENIES.search(options.plain[meant[0]])
+        denies(chosen[0].lower(), options.asked) and not DENIES.search(options.plain[meant[0]])
     ):
         return None
     return meant[0], *chosen.span()
@@ -78,6 +80,8 @@ def part(text: str, options: OptionTexts, stem: Stem) -> tuple[str, int, int] | 
 def _partial(said: str, options: OptionTexts, *, whole: bool = False) -> str | None:
     """The one option whose text holds what is said, or shortens to it; `whole` if that is an answer."""
     dense = compact(said)
+    if len(dense) == 1 and not whole:
+        return _first_of_two(dense, options)
     if len(dense) < (1 if whole else 2) or not _WHOLE_WORDS.fullmatch(said):
         return None
     holding = [letter for letter, option in options.dense.items() if dense in option]
@@ -86,6 +90,13 @@ def _partial(said: str, options: OptionTexts, *, whole: bool = False) -> str | N
         return holding[0] if len(dense) * (5 if option.startswith(dense) else 3) >= len(option) else None
     short = [letter for letter, option in options.dense.items() if _shortens(dense, option)]
     return short[0] if not holding and len(short) == 1 else None
+
+
+def _first_of_two(char: str, options: OptionTexts) -> str | None:
+    """The one option of two Chinese characters that the first of them, which is the whole reply, shortens."""
+    own = [letter for letter, option in options.dense.items() if option[0] == char]
+    short = own and len(options.dense[own[0]]) == len(char) + 1 and "\u4e00" <= char <= "\u9fff"
+    return own[0] if short and len(own) == 1 else None
 
 
 def _shortens(short: str, option: str) -> bool:
