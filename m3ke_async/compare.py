@@ -146,7 +146,10 @@ def compare(sides: Sequence[Side], *, force: bool = False, varied: Collection[st
     # Every split counts its ids from 0: a key of one would mark the answers to other questions.
     splits = [str(side.asked.get("split")) for side in sides]
     if len(set(splits)) > 1:
-        raise UsageError(f"the runs differ in split ({', '.join(splits)}): they have no question in common")
+        raise UsageError(
+            f"the runs differ in split ({', '.join(splits)}), and have no question in common; "
+            "compare runs of one split"
+        )
     unlike = _differences(sides, varied, same=True)
     if unlike and not force:
         raise UsageError(
@@ -220,7 +223,10 @@ def _pair(sides: Sequence[Side], number: int, keys: Mapping[Place, str]) -> Pair
         if place in other and not (reading.failed or other[place].failed)
     ]
     if not shared:
-        raise UsageError(f"runs 1 and {number + 1} have no question in common that both have a reply to")
+        raise UsageError(
+            f"runs 1 and {number + 1} have no question in common that both have a reply to; "
+            "compare runs that ask the same, once both have begun"
+        )
     by_task: dict[str, list[Place]] = {}
     right: dict[str, Counter[tuple[bool, bool]]] = {}
     for place in shared:

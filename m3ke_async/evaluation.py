@@ -234,7 +234,9 @@ def make_evaluation(
         )
     selected = suite.select(settings.tasks) if settings.tasks else suite
     if not selected.size(settings.split):
-        raise UsageError(f"the {settings.split} split of {suite.path} holds no questions")
+        raise UsageError(
+            f"the {settings.split} split of {suite.path} holds no questions; give another --split or --data"
+        )
     if not _questions(settings, selected):
         raise UsageError(f"--shard {settings.shard} holds no question: there are fewer than shards")
     bare = [task.name for task in selected.tasks if not task.labelled.get(Split.DEV)]

@@ -49,12 +49,16 @@ _PROFILE = load_profile("custom")
 
 
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Backoffs and holds of milliseconds, for tests over sockets, whose time is real."""
+    """For tests over sockets, whose time is real: backoffs and holds of milliseconds.
+
+    And the first question goes alone until it is answered, however busy the machine is.
+    """
     monkeypatch.setattr("m3ke_async.retry.BACKOFF_START", 0.002)
     monkeypatch.setattr("m3ke_async.refusals._HOLD", 0.002)
     monkeypatch.setattr("m3ke_async.hold._RAMP", 0.001)
     monkeypatch.setattr("m3ke_async.keeping._STORE_PAUSE", 0.002)
     monkeypatch.setattr("m3ke_async.preflight._LOOK_PAUSE", 0.002)
+    monkeypatch.setattr("m3ke_async.preflight._ALONE_FACTOR", 1e4)
 
 
 class Notes(Silent):

@@ -38,6 +38,11 @@ TOP = {**BODY, "logprobs": True, "top_logprobs": 20}
 TGI = {"inputs": "问", "parameters": {"max_new_tokens": 8, "temperature": 0.5, "stop": ["\n"]}}
 
 
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+
+
 def openai_says(message: str, param: str | None = None, code: str | None = None) -> Any:
     return {"error": {"message": message, "type": "invalid_request_error", "param": param, "code": code}}
 
@@ -300,9 +305,8 @@ async def test_many_at_once_are_refused_without_a_failure_that_stays(
 
 
 async def test_what_was_answered_before_is_not_mixed_with_another_request(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, tmp_path: Path
 ) -> None:
-    quick(monkeypatch)
     suite = write_suite(tmp_path / "suite")
     await ask(suite, server.url, tmp_path / "r", max_requests=2)
     server.default = unless(server, "temperature", NO_TEMPERATURE)

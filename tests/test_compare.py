@@ -165,7 +165,7 @@ def test_runs_of_two_splits_are_refused_even_by_force(tmp_path: Path) -> None:
         write_run(tmp_path, "dev", [(ARTS, "A", "A")]),
         write_run(tmp_path, "test", [(ARTS, "A", None)], split="test"),
     ]
-    with pytest.raises(UsageError, match=r"differ in split \(dev, test\): they have no question in common"):
+    with pytest.raises(UsageError, match=r"differ in split \(dev, test\), and have no question in common"):
         compared(*runs, force=True)
 
 

@@ -48,10 +48,8 @@ async def test_the_first_question_goes_alone_until_it_is_answered_whatever_the_l
     server: Server,
     suite: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     models: tuple[str, ...] | None,
 ) -> None:
-    monkeypatch.setattr("m3ke_async.preflight._ALONE_FACTOR", 1e4)  # the answer comes before a refusal would
     alone: list[int] = []
     server.models = models
     server.default = lambda mark: right_reply(mark).after(0.02)

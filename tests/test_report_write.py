@@ -149,7 +149,7 @@ def test_the_row_has_the_form_of_the_repositorys_tables() -> None:
 def test_a_run_of_other_questions_has_no_row(run: Path) -> None:
     ran = m3ke("report", run, "--leaderboard")
     assert ran.code == ExitCode.USAGE
-    assert ran.error.endswith("asks other questions than M3KE's, whose tables it does not fit")
+    assert "asks other questions than M3KE's, whose tables it does not fit; m3ke report RUN" in ran.error
 
 
 def test_the_zip_holds_what_the_authors_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

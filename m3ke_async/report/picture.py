@@ -40,7 +40,7 @@ def write_png(path: Path, scores: Scores, title: str) -> None:
     groups = [("All", scores.total), *scores.clusters.items(), *levels]
     bars = [bar for name, group in groups if (bar := _bar(str(name), group, labelled=labelled))]
     if not bars:
-        raise UsageError("there is nothing to draw: no question was asked")
+        raise UsageError("there is nothing to draw: no question was asked; m3ke run goes on with the run")
     figure = Figure(figsize=(8, 1.2 + 0.35 * len(bars)), layout="constrained")
     axes = figure.add_subplot()
     values = [value for _, value, _, _ in bars]

@@ -155,7 +155,10 @@ def write_for_leaderboard(
     """
     record = directory.record()
     if not record["is_m3ke"]:
-        raise UsageError(f"{directory.path} asks other questions than M3KE's, whose tables it does not fit")
+        raise UsageError(
+            f"{directory.path} asks other questions than M3KE's, whose tables it does not fit; "
+            "m3ke report RUN --format md writes tables of its own"
+        )
     evaluation, scores = reopen(directory, data), read_run(directory.path).scores
     path = path or directory.path / "leaderboard.zip"
     write_leaderboard(path, evaluation, scores, record, directory.predictions)
