@@ -33,7 +33,7 @@ _NAMES_AFTER = (
 _AFTER = tuple(_NAMES_AFTER.split())
 _AFTER_STARTS = frozenset(name[0] for name in _AFTER)
 _FORMULA = Pattern(
-    r"\s?(?:[=≡∩∪∈∉⊂⊆^·≠≤≥+]|×(?=[^\s)）|])|\s×\s?\w|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|-[A-Za-z])"
+    r"\s?(?:[=≡∩∪∈∉⊂⊆^·≠≤≥+]|×(?=[^\s)）|])|\s×\s?\w|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|\$\d|-[A-Za-z])"
 )
 #: The chance of an option, which is not that of an event of the question.
 _CHANCE = Pattern(r"[A-D]\)\s?[:=≈]\s?(?:0?\.\d|\d{1,2}(?:\.\d+)?%)")

@@ -32,7 +32,7 @@ _KEPT = "，：（）；"
 _CYRILLIC_AND_GREEK = dict(zip("АВСЕΑΒΕ", "ABCEABE", strict=True))
 #: Each mark begins with one of a few characters, so that all else is passed over at once.
 _MARKUP = Pattern(
-    r"[\\$&<*`~_](?:(?<=[*`])|(?<=~)(?!(?<=[^~\s]~)[-\d一二三四五六七八九十百])|(?<=\$)(?:[^$\n]{1,200}\$)?"
+    r"[\\$&<*`~_](?:(?<=[*`])|(?<=~)(?!(?<=[^~\s]~)[-\d一二三四五六七八九十百])|(?<=\$)(?:[^$\n]{1,200}\$(?!\d))?(?!(?<=[A-Za-z]\$)\d)"
     r"|(?<=\\)(?:[dt]?frac\{[^{}\n]{1,20}\}\{(?=[^{}\n]{1,20}\})|\([^\n]{1,200}?\\\)|[()\[\],;!: ]|n(?![a-z])"
     r"|(?:text(?:bf|it|rm|sf|tt)?|math(?:rm|bf|sf|tt|it|cal)|mbox|boldsymbol|bf|rm|displaystyle|q?quad|left|right)(?![a-z]))"
     r"|(?<=&)(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"

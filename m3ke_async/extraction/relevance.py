@@ -204,7 +204,9 @@ def _claim(text: str, mention: Mention, until: int, stem: Stem) -> _Claim | None
         and (comma := max(right.rfind("，"), right.rfind(", "))) >= 0
     ):
         right = right[:comma]  # the last clause belongs to the next mention
-    if denies(left, stem.text) or denies(_COMMA.split(right, 1)[0], stem.text) or _ATTRIBUTED.search(left):
+    parts = _COMMA.split(right)
+    repeated = next((part for part in parts if _repeats(words(part), stem.runs)), None)
+    if denies(left, stem.text) or denies(repeated or parts[0], stem.text) or _ATTRIBUTED.search(left):
         return None
     if _is_turned(text[mention.end : min(until, mention.end + 1 + len(right)) + 3], stem):
         return None
@@ -215,7 +217,7 @@ def _claim(text: str, mention: Mention, until: int, stem: Stem) -> _Claim | None
     if (
         shared >= max(_RUN, _HALF * _weight(stem.content))
         or _repeats(said[0][-_RUN - 1 :], stem.runs)
-        or _repeats(said[1], stem.runs)
+        or repeated
         or (left and _open_end(said[0]) == stem.end)
         or (left.rstrip()[-1:] in {":", "："} and len(said[0]) > 1 and stem.end[-len(said[0]) :] == said[0])
     ):
