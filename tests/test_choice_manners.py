@@ -2085,6 +2085,346 @@ MANNERS: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
             ],
         },
     ),
+    (
+        "我国的首都是",
+        ("上海", "北京", "广州", "西安"),
+        {
+            "B": [
+                "北京是我国的首都。\n\n【例2】我国最大的城市是（ ）\nA. 上海 B. 北京\n答案：A",
+                "B\n---\n题2：我国最大的城市是？\nA\n",
+                "北京。\n\n下一题：我国最大的经济中心是？上海。",
+                "答案：B\n\n问：最大的港口是？\n答：A",
+                "我国的首都是北京。\n\nHuman: 那最大的城市呢？\n\nAssistant: 上海。",
+                "故选B。\n\n【变式1】我国古都是（ ）\nA. 上海 B. 北京 C. 广州 D. 西安\n【答案】D",
+                "B\n\n### Question\nThe largest city is\nA. Shanghai\n### Answer\nA",
+                "选B\n\n2. 我国最大的城市是（  ）\nA.上海 B.北京 C.广州 D.西安\n选A",
+                "答案：B。\n\n拓展练习：我国著名古都是\nA.上海 B.北京 C.广州 D.西安\n答案：D。",
+                "正确答案是北京。\n\n用户：为什么不是西安？\n助手：西安是古都，D不对。",
+                "B. 北京\n\n以上内容由AI生成。\n\n3、下列城市中属于港口的是（ ）\nA.上海 B.拉萨\n答案：A",
+                "首都是北京，所以选B。\n\n第2题：最大城市是？\n选A。",
+                "B\n\n第二题\n我国最大的城市是\nA",
+                "答案为B。\n\n请继续作答：\n我国最大的城市是____\nA",
+                "B\n\nQ2: Largest city?\nA2: A",
+                "B\n\n(2)我国最大的城市是？\nA",
+                "B。\n\n相似题推荐：\n1. 我国的经济中心是？\nA. 上海",
+            ],
+            "A": [
+                "题目：我国最大的城市是\n答案：A",
+                "问题：这道题问什么？问的是首都。\n答案：A",
+            ],
+            "": [
+                "第2题：我国的首都是\nA. 上海\nB. 北京\nC. 广州\nD. 西安",
+                "请回答以下问题：我国的首都是？A. 上海 B. 北京 C. 广州 D. 西安",
+            ],
+        },
+    ),
+    (
+        "Which gas do we breathe in?",
+        ("Oxygen", "Helium", "Neon", "Argon"),
+        {
+            "A": [
+                "We breathe in oxygen.\n\nQuestion 2\nWhich gas fills balloons?\nAnswer: B",
+                "Answer: A\n\nFollow-up question: Which gas is used in signs?\nA. Oxygen B. Helium C. Neon D. Argon\nAnswer: C",
+                "A\n\nNext question: which gas is in bulbs? D",
+                "Oxygen.\n\nStudent: And balloons?\nTeacher: Helium.",
+                "A. Oxygen\n\nExample 2: Which gas fills balloons? B",
+                "The correct answer is A.\n\n## Problem 2\nWhich gas fills balloons?\n\nThe correct answer is B.",
+                "A<|im_end|>\n<|im_start|>user\nWhat fills balloons?<|im_end|>\n<|im_start|>assistant\nB",
+                "A\n\n[Question 2] Which fills balloons?\nB",
+                "A\n\nThe following are multiple choice questions (with answers) about gases.\n\nWhich gas fills balloons?\nA. Oxygen\nB. Helium\nAnswer: B",
+            ],
+        },
+    ),
+    (
+        "我国的首都是",
+        ("上海", "北京", "广州", "西安"),
+        {
+            "B": [
+                "A. 上海……不对，上海是直辖市，首都是北京，B。",
+                "A上海，哦不，是B北京。",
+                "选A？不，选B。",
+                "A，不，应该选B。",
+                "C. 广州。等等，题目问的是首都，那就是北京（B）。",
+                "A. 上海。更正：B. 北京。",
+                "A——不对，是B。",
+                "D.西安？那是古都，现在的首都是北京，选B。",
+                "A. Wait, that's a port. B.",
+                "A) 上海 - no, wait, B) 北京",
+                "A. 上海（错误，应为B. 北京）",
+            ],
+            "A": [
+                "A. 上海，等等其他城市都不是。",
+                "A。不，不是B，就是A。",
+            ],
+        },
+    ),
+    (
+        "The largest ocean is",
+        ("Atlantic", "Pacific", "Indian", "Arctic"),
+        {
+            "B": [
+                "A is the second largest, D is the smallest. C is correct in being warm.\n\nFinal: (B)",
+                "Option A is true for salt content only.\nConclusion: B",
+                "A is wrong, C is wrong.\nMy choice: B",
+                "It might look like A is right. In the end: B",
+                "Verdict - B. A and C are smaller.",
+                "Result: B",
+                "So my final choice is B, though A is partially correct.",
+                "Overall, B fits best.",
+                "**Final:** B",
+                "Final => B",
+            ],
+        },
+    ),
+    (
+        "我国面积最大的省级行政区是",
+        ("内蒙古", "新疆", "西藏", "青海"),
+        {
+            "B": [
+                "A. 内蒙古东西跨度大，这一点符合。\nC. 西藏海拔高。\nD. 青海湖泊多。\n总体来看，新疆最符合题意。",
+                "选项A有一定道理，选项C也正确地说明了海拔。\n综上，选择新疆。",
+                "有同学会选A，其实最大的是新疆，因此B才对。",
+                "第一反应是A，但查证后发现新疆更大，所以是B。",
+                "最终：B",
+                "定论：B",
+                "表面上看A对，实际上B才是最大的。",
+                "综合比较，B最合适，A部分正确。",
+            ],
+            "": [
+                "综上所述，A、B都部分正确。",
+            ],
+        },
+    ),
+    (
+        "水的化学式是",
+        ("CO2", "H2O", "O2", "H2"),
+        {
+            "B": [
+                "水的化学式是 H2O。\n\n需要我介绍选项A（二氧化碳）的性质吗？",
+                "H2O。如果需要，我还可以说明C和D分别是什么。",
+                "水：H2O\n\n想了解更多吗？比如为什么A不是水。",
+                "H2O。\n\nLet me know if you want an explanation of why C is wrong.",
+                "H2O。希望对你有帮助！如有疑问，比如A为何不对，欢迎追问。",
+                "H2O\n\n如果你还想了解选项D，请告诉我。",
+            ],
+        },
+    ),
+    (
+        "“撤销”的快捷键是",
+        ("Ctrl+A", "Ctrl+B", "Ctrl+C", "Ctrl+Z"),
+        {
+            "D": [
+                "Ctrl+Z。",
+                "撤销是Ctrl+Z，而Ctrl+C是复制。",
+            ],
+        },
+    ),
+    (
+        "血友病的遗传方式是",
+        ("X连锁隐性", "A型常染色体", "Y连锁", "B型常染色体"),
+        {
+            "A": [
+                "X连锁隐性遗传",
+                "答案A",
+            ],
+        },
+    ),
+    (
+        "事件A与B互斥，P(A)=0.2，P(B)=0.5，则P(A+B)为",
+        ("0.1", "0.3", "0.7", "0.8"),
+        {
+            "C": [
+                "P(A+B)=P(A)+P(B)=0.7",
+                "互斥事件：P(A∪B)=P(A)+P(B)=0.2+0.5=0.7，故选C。",
+                "因为A与B互斥，所以概率相加得0.7",
+            ],
+        },
+    ),
+    (
+        "集合A={1,2}，B={2,3}，则A∩B=",
+        ("{1}", "{2}", "{3}", "{1,2,3}"),
+        {
+            "B": [
+                "A∩B={2}",
+                "A与B的公共元素是2，所以A∩B={2}。",
+            ],
+        },
+    ),
+    (
+        "下列字母中，是轴对称图形的是",
+        ("F", "A", "J", "L"),
+        {
+            "B": [
+                "A是轴对称图形，F、J、L不是。",
+                "选B，A是轴对称图形。",
+                "字母A",
+            ],
+        },
+    ),
+    (
+        "与“ABC”不同类的是",
+        ("D", "E", "F", "1"),
+        {
+            "D": [
+                "1是数字，与其他不同。",
+                "D",
+            ],
+        },
+    ),
+    (
+        "下列元素符号中表示碳的是",
+        ("C", "Ca", "Cu", "Co"),
+        {
+            "A": [
+                "碳的元素符号是C",
+                "A",
+                "答案是A",
+                "选A，即C",
+            ],
+            "C": [
+                "选C",
+                "答案：C",
+            ],
+        },
+    ),
+    (
+        "全班最可能得奖的是",
+        ("小明", "小红", "小刚", "小丽"),
+        {
+            "B": [
+                "A: 10%, B: 70%, C: 10%, D: 10%",
+                "A（0.1）、B（0.6）、C（0.2）、D（0.1）",
+                "A 的概率为0.1，B 的概率为0.7，C 的概率为0.1，D 的概率为0.1",
+                "小明 0.1，小红 0.7，小刚 0.1，小丽 0.1",
+            ],
+        },
+    ),
+    (
+        "《狂人日记》的作者是",
+        ("茅盾", "鲁迅", "巴金", "老舍"),
+        {
+            "": [
+                "选项A为茅盾，选项B为鲁迅，选项C为巴金，选项D为老舍，他们都是著名作家。",
+                "有观点认为作者是鲁迅，也有人认为是茅盾，尚无定论。",
+                "《狂人日记》的作者是\nA. 茅盾\nB. 鲁迅\nC. 巴金\nD. 老舍\n《狂人日记》的作者是\nA. 茅盾\nB. 鲁迅",
+                "题目条件不足，无法判断是鲁迅还是茅盾。",
+                "这道题考查的是现代文学，A、B、C、D都是现代作家。",
+                "Some scholars say it is 鲁迅, others say 茅盾.",
+            ],
+            "B": [
+                "学者们认为是鲁迅。",
+                "学术界公认的作者是鲁迅。",
+            ],
+        },
+    ),
+    (
+        "若x+y=5，则x的值是",
+        ("1", "2", "3", "5"),
+        {
+            "": [
+                "由x+y=5得x=5-y，因为y未知，所以不能确定x的值。",
+                "x+y=5，题目缺少条件，无法求出x。",
+                "x = 5 - y，条件不足。",
+            ],
+        },
+    ),
+    (
+        "下列不属于水果的是",
+        ("苹果", "香蕉", "白菜", "葡萄"),
+        {
+            "C": [
+                "水果不包括C",
+                "苹果、香蕉、葡萄是水果，不属于水果的是C",
+                "选③",
+                "答案是第三个",
+                "③。",
+                "答案③",
+                "应该选③白菜",
+                "第3项",
+                "选项三",
+                "选C项，即第三个",
+            ],
+        },
+    ),
+    (
+        "不包括在五官内的是哪一项？",
+        ("眼", "耳", "手", "鼻"),
+        {
+            "C": [
+                "五官不包括C",
+                "不包括C项",
+            ],
+        },
+    ),
+    (
+        "人体最大的器官是",
+        ("肝", "皮肤", "肺", "脑"),
+        {
+            "B": [
+                "请从A、B、C、D中选一个最合适的选项，不要解释。\n\n答：B",
+                "从A、B、C、D四个选项中选择正确的：B",
+                "输出结果：B",
+                "Output: B",
+                "The output is B.",
+                "**输出**：B",
+                "(B)皮肤\n\nA项是内脏，C项是肺，D项是脑。\n\n(A) (B) (C) (D)",
+                "You should pick (B) 皮肤. (A) 肝 is the largest internal organ.",
+                "I'd lean towards B.",
+                "My guess is B.",
+                "B seems most likely.",
+                "B, I think.",
+            ],
+        },
+    ),
+    (
+        "下列各句中加点的“而”与其他三句用法不同的是",
+        ("学而时习之", "温故而知新", "人不知而不愠", "朝而往"),
+        {
+            "D": [
+                "A项表顺承关系的连词；B项表顺承关系的连词；C项表顺承关系的连词；D项是表修饰关系。",
+            ],
+        },
+    ),
+    (
+        "代表作是《孔雀》的舞蹈家是",
+        ("贾作光", "杨丽萍", "戴爱莲", "陈爱莲"),
+        {
+            "B": [
+                "A. 贾作光\n**B. 杨丽萍**\nC. 戴爱莲\nD. 陈爱莲",
+                "A、贾作光\n**B、杨丽萍**\nC、戴爱莲\nD、陈爱莲",
+                "* A. 贾作光\n* **B. 杨丽萍**\n* C. 戴爱莲\n* D. 陈爱莲",
+                "A. 贾作光\nB. **杨丽萍**\nC. 戴爱莲\nD. 陈爱莲",
+            ],
+            "": [
+                "**A.** 贾作光\n**B.** 杨丽萍\nC. 戴爱莲\nD. 陈爱莲",
+            ],
+        },
+    ),
+    (
+        "下列两种物质互为同分异构体的是",
+        ("甲烷与乙烷", "正丁烷与异丁烷", "C和D", "水与冰"),
+        {
+            "B": [
+                "正丁烷和异丁烷互为同分异构体",
+                "正丁烷、异丁烷互为同分异构体",
+            ],
+        },
+    ),
+    (
+        "Rh阴性者缺少的是",
+        ("A抗原", "B抗原", "C抗原", "D抗原"),
+        {
+            "D": [
+                "D抗原",
+                "缺少D抗原",
+                "Rh阴性者红细胞膜上没有D抗原。",
+                "选D",
+            ],
+            "A": [
+                "答案：A",
+            ],
+        },
+    ),
 ]
 
 

@@ -16,6 +16,7 @@ from m3ke_async.extraction.rules import (
     ANSWER,
     BUT,
     CROSS,
+    FAILS,
     FALSE,
     HOLDS,
     LIKELY,
@@ -54,7 +55,7 @@ _CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTA
 #: Words before a statement, in its clause, that take it back.
 _UNSURE_BEFORE = Words(
     r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|很多人|不少人|许多人|有些人|大家|以为(?<!可以为)"
-    r"|检验|验证|验算|同学|误选|误认|误判|错选|初看|乍一?看|第一眼|第一反应|(?:起初|最初|一开始|本来)[^，。]{0,4}(?:会|可能|想|以为|倾向|选)"
+    r"|检验|验证|验算|同学|误选|误认|误判|错选|表面上?看|表面上|初看|乍一?看|第一眼|第一反应|(?:起初|最初|一开始|本来)[^，。]{0,4}(?:会|可能|想|以为|倾向|选)"
     r"|容易(?:误|混|错|选错|被|让人)|易[错混](?:项|点|的|\Z)|[干迷][扰惑](?:项|选项|性)"
     r"|例如|比如|格式|其他|其余|另外|其次"
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
@@ -95,6 +96,8 @@ _RECANTED = Pattern(
     r"\s?[?？。.…—，,!！-]{0,3}\s?(?:不对(?!的)|不[，,。]|错了|等等|等一下|no[,.!]|wait\b|hmm)|\s?[?？]\s?\S"
 )
 _NEGATED = Pattern(r"[不非没未]|not\b|n't")
+#: What denies that the question's kind holds the option that follows.
+_LACKS = ("不包括", "不包含", "不含")
 #: Right before a word that rules out.
 _KEPT = Pattern(r"(?:[不没未](?:应该?|能够?|可以?|必|该|要|会|被)?|not|n't)\s?\Z")
 _LATIN = Pattern(r"[a-z][a-z']")
@@ -210,6 +213,8 @@ class Grammar:
         says = rule.says
         if says is REJECT and asked.repeats_denial(said):
             says = LIKELY
+        elif says is REJECT and asked.asks is NOT and said.startswith(_LACKS):
+            says = FAILS
         if says in _STATED:
             tells = listed and ("\n" in said or _goes_on(shape, index))
             if tells or (says is LIKELY and len(mention.letters) == len(LETTERS)):

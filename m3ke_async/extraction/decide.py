@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from m3ke_async.extraction.events import Event
 
 _SHARE = Pattern(
-    r"(?:[.．、]\s?(?=\d))?[\s:：=|（(\"'是为约)]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})\s?(%?)(?!\s?[+×*/÷\d])"
+    r"(?:\s?的?(?:概率|可能性)约?|[.．、]\s?(?=\d))?[\s:：=|（(\"'是为约)]{0,5}(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})\s?(%?)(?!\s?[+×*/÷\d])"
 )
 #: After the last statement: it is taken back, and nothing takes its place.
 _TAKEN_BACK = Pattern(

@@ -41,6 +41,8 @@ _LABELS = Pattern(
 )
 #: After a letter: a letter that names no option, beside which it is none either.
 _ROW = Pattern(r"、\s?[E-Z](?![A-Za-z])")
+#: After a letter that opens a reply: what is said of the letter itself.
+_SUBJECT = Pattern(r"(?:是|属于|表示|代表)(?!正确|错|对|本题|答案|最)")
 _LABELLED = Pattern(r"[)）]?\s?(?:选?项|[.:：)）]|、(?!\s?[A-Za-z](?![A-Za-z])))")
 _JOINT = Pattern(
     r"[（(][^()（）\n]{1,30}[)）]\s?(?:和|与|及|以及|或者?|and\b|or\b)\s?"
@@ -143,7 +145,7 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
 
 def _is_text(text: str, start: int, end: int, letter: str) -> bool:
     """Whether letters that are an option's text are meant as that: they are no label and no answer."""
-    if _ROW.match(text, end):
+    if _ROW.match(text, end) or (not text[:start].strip() and _SUBJECT.match(text, end)):
         return True
     labels = _LABELS.search(text, max(0, start - 24), start) or _LABELLED.match(text, end)
     return labels is None or letter not in LETTERS

@@ -41,8 +41,8 @@ _MARKUP = Pattern(
 )
 #: A line with an option, all of it in bold or none.
 _OPTION_LINE = Pattern(
-    r"^[ \t>•-]{0,6}(?P<bold>\*\*)?[(（]?(?P<letter>[A-D])[.．、:：)）]"
-    r"(?(bold)[^\n*]{1,200}\*\*[ \t]{0,4}|[^\n*]{1,200})$",
+    r"^[ \t]{0,4}(?:[>•*-][ \t]{1,3})?(?P<before>\*\*)?[(（]?(?P<letter>[A-D])[.．、:：)）]"
+    r"[ \t]{0,2}(?P<after>\*\*)?[^\n*]{1,200}(?P<bold>\*\*[ \t]{0,4})?$",
     re.MULTILINE,
 )
 _ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&apos;": "'"}
@@ -110,7 +110,9 @@ def bold_ticked(text: str) -> str:
     bold = [line for line in listed if line["bold"]]
     if len(bold) != 1 or [line["letter"] for line in listed] != ["A", "B", "C", "D"]:
         return text
-    place = bold[0].start("bold")
+    place = max(bold[0].start("before"), bold[0].start("after"))
+    if place < 0:
+        return text
     return text[:place] + "☑ " + text[place + 2 :]
 
 

@@ -25,7 +25,7 @@ from m3ke_async.extraction.polarity import RIGHT, WRONG
 from m3ke_async.extraction.relevance import answers_question, is_bare, is_listed, names_else, speaks_of
 from m3ke_async.extraction.remarks import remarked
 from m3ke_async.extraction.rewording import near, part
-from m3ke_async.extraction.rules import REJECT
+from m3ke_async.extraction.rules import HOLDS, REJECT, TRUE, Tier
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
 from m3ke_async.extraction.together import LEFT_OUT, left_out, says_of_all
@@ -65,6 +65,12 @@ _SENTENCE = Pattern(r"[^。！!\n]{0,200}")
 _LONG, _EDGE = 200, 80
 #: Without one of these a reply does not call its own choice wrong.
 _CALLS_WRONG = Words("错|不正确|不对|有误|不符", r"\b(?:wrong|false|incorrect)|not (?:correct|true|right)")
+#: The beginning of a sentence that sums up what was said of the options.
+_CONCLUDES = Pattern(
+    r"[。；;\n.]\s{0,3}(?:综上|综合|总之|总体|总的|因此|所以|故|可见"
+    r"|overall|in (?:the end|summary)|therefore|so\b|thus|hence)",
+    re.IGNORECASE,
+)
 #: After an option that the reply only begins to speak of.
 _TOPIC = Pattern(r"\s?[:：,，]")
 #: Before the only letter of a reply: it is looked at, and not chosen.
@@ -83,6 +89,8 @@ class Reader:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._grammar = Grammar(rules)
         self._names = frozenset(rule.name for rule in rules)
+        self._statements = frozenset(rule.name for rule in rules if rule.tier is Tier.STATEMENT)
+        self._verdicts = frozenset(rule.name for rule in rules if rule.says in (TRUE, HOLDS))
 
     def read(self, text: str, asked: Asked, *, complete: bool) -> Pick:
         """What the text, without thoughts, chooses; the first stretch that chooses counts.
@@ -110,7 +118,7 @@ class Reader:
         letters = find_letters(text, asked)
         pick = self._weigh(text, letters, asked, complete=complete)
         if not asked.has_options or (pick.letters and pick.rule not in {"single", ""}):
-            return pick
+            return self._concluded(text, letters, pick, asked) if pick.rule in self._verdicts else pick
         texts = self._texts(text, [] if pick.rule else letters, asked)
         if pick.rule:  # a single letter may belong to the text of an option that is the whole reply
             told = self._weigh(text, texts, asked, complete=complete)
@@ -124,6 +132,14 @@ class Reader:
             reworded = self._near(text, asked)
             return reworded if reworded.rule == "part" else told
         return told._replace(rule=f"text:{told.rule}") if told.rule else told
+
+    def _concluded(self, text: str, letters: list[Mention], pick: Pick, asked: Asked) -> Pick:
+        """A verdict, or what the reply states after it by another option's text."""
+        if not _CONCLUDES.search(text, pick.end):
+            return pick
+        texts = self._texts(text, letters, asked)
+        told = self._weigh(text, texts, asked, complete=True) if len(texts) > len(letters) else NOTHING
+        return told._replace(rule=f"text:{told.rule}") if told.rule in self._statements else pick
 
     def _sense(self, text: str, texts: Sequence[Mention], asked: Asked) -> Pick:
         """What the reply comes to where no clause says it; the first reading that finds it counts."""
@@ -192,15 +208,15 @@ class Reader:
             return NOTHING
         form = shape(text, mentions)
         named = {letter for mention in mentions for letter in mention.letters}
+        if len(mentions) > 2 and "odds" in self._names:
+            likeliest = odds(text, mentions)
+            if likeliest.letters:
+                return likeliest
         whole = self._grammar.whole(form.text)
         if whole:
             echo = listed(mentions, complete=complete)
             after = [mention for index, mention in enumerate(mentions) if index not in echo] or mentions
             return picked({letter for mention in after for letter in mention.letters}, whole, after[0])
-        if len(mentions) > 2 and "odds" in self._names:
-            likeliest = odds(text, mentions)
-            if likeliest.letters:
-                return likeliest
         echoed = listed(mentions, complete=complete)
         stated = self._grammar.stated(form, mentions, echoed, asked)
         pick = statement(form.text, list(stated.values()))

@@ -164,7 +164,7 @@ RULES: tuple[Rule, ...] = (
         Says.LIKELY,
         "应为, 而是, 只能是, 改为",
         "应|应该|应当|而|就|只能|一定|必然|显然|还|才|改|更正|纠正|修正|即|这|那|，|,|。|；|\n|那么|则",
-        r"(?:\s?(?:是|为|选|成|[:：]|(?<=[应该当])(?:使?用|采用|填|写|定|认定[为是]|定[性为]为?|判))[:：\s]{0,3}@"
+        r"(?<![反适效供感响相]应)(?:\s?(?:是|为|选|成|[:：]|(?<=[应该当])(?:使?用|采用|填|写|定|认定[为是]|定[性为]为?|判))[:：\s]{0,3}@"
         r"|(?<=[应该当])[以按]@(?=定罪|论处|处[罚理]|认定|计算|为准))",
         "A 不对，应为B这座",
         "A 不对，不应为B这座",
@@ -245,7 +245,7 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.ANSWER,
         "a label other than answer",
-        "final|verdict|decision|pick|selection|output|result",
+        "final|verdict|decision|pick|selection|output|result|in the end",
         r"(?:\s(?:pick|verdict|decision|call|selection))?\s?(?:[:=]|-\s)\s{0,3}[(\[\"']{0,2}@",
         "A is a port. Verdict: B (D is old)",
         "A is a port. Final B (D is old)",
