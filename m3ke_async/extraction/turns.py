@@ -42,7 +42,8 @@ _ON_A_LINE = (
 )
 _OFFER = (
     r"(?:是否)?需要我|要不要我|[你您]?还?想要?(?:我|了解|知道)|如果[你您]还?(?:需要|想|希望|愿意)"
-    r"|would you like|do you want|want me to|shall i|should i|let me know|if you(?:'d| would)? (?:like|want|need)|feel free"
+    r"|would you like|do you want|want me to|shall i|should i|let me know"
+    r"|if you(?:'d| would)? (?:like|want|need)|feel free"
 )
 #: Each begins with one of a few characters, so that all else is passed over at once. The `weak` ones end a
 #: stretch only if it chooses one option.
