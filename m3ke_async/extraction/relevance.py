@@ -47,8 +47,8 @@ _CLAUSE = Pattern(r"[^。！!？?\n；;，,.]{1,40}")
 _CLAUSES = Pattern(r"[^。！!？?\n；;]{1,60}")
 _CLAUSE_BEFORE = Pattern(r"[^。！!？?\n；;，,.]{1,40}\Z")
 #: Beside an option's text: it is one of several things.
-_LISTED_BEFORE = Pattern(r"(?:、|(?<=\w)[和与及或])\s?\Z")
-_LISTED_AFTER = Pattern(r"\s?(?:[^\W是为在有]{0,3}、|[和与及或]|以及|and\b|or\b)")
+_LISTED_BEFORE = Pattern(r"(?:、|(?<=[^\W共总])[和与及或](?!平|谐|解))[^\W是为在有不的]{0,2}\s?\Z")
+_LISTED_AFTER = Pattern(r"\s?(?:[^\W是为在有不的]{0,3}、|[^\W是为在有不的]{0,2}[和与及或]|以及|and\b|or\b)")
 _SENTENCE_BEFORE = Pattern(r"[^。！!？?\n；;.]{1,80}\Z")
 _SENTENCE_AFTER = Pattern(r"[^。！!？?\n；;.]{0,80}[吗？?]?")
 _REST = Pattern(r"的|[^\W一二三四五六七八九十等市省县区国了吧呢啊哦呀可]{2}|\w[^。！!？?\n；;.，,(（)）]{3}")
@@ -323,7 +323,7 @@ def speaks_of(text: str, mention: Mention, stem: Stem) -> bool:
 
 def is_listed(text: str, mention: Mention) -> bool:
     """Whether it is one of several things named in a row."""
-    before = _LISTED_BEFORE.search(text, max(0, mention.start - 3), mention.start)
+    before = _LISTED_BEFORE.search(text, max(0, mention.start - 5), mention.start)
     return before is not None or _LISTED_AFTER.match(text, mention.end) is not None
 
 
