@@ -461,7 +461,9 @@ async def test_large_results_are_read_line_by_line(tmp_path: Path) -> None:
             file.write(json.dumps(answered(key.hex(), "答案：A" + "。" * 4000), ensure_ascii=False) + "\n")
         file.write("x" * (48 * _MIB))  # a line without an end
     with ReplyStore(tmp_path / "s.sqlite") as store:
-        collector = Collector(store, _target("http://127.0.0.1:1/v1"), dict.fromkeys(keys, 1))
+        collector = Collector(
+            store, _target("http://127.0.0.1:1/v1"), dict.fromkeys(keys, 1), lambda key: False
+        )
         assert await _peak(take_lines(collector, results, lambda: None)) < 24 * _MIB
         assert (len(collector.replied), collector.malformed) == (2000, 12)
 

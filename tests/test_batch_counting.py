@@ -12,7 +12,7 @@ from m3ke_async.batch.asking import Steps
 from m3ke_async.batch.collect import Collector
 from m3ke_async.tally import Ledger
 from tests.batch_server import BatchServer, Fault, all_right, answered, not_asked, refused
-from tests.batching import Bench, Killed, quick
+from tests.batching import RIGHT, Bench, Killed, letters, quick
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Iterator
@@ -107,6 +107,24 @@ async def test_the_same_results_are_counted_once(
     assert counts(result.ledger - before) == ONCE
     assert result.scores.usage.replies == (6 if fresh else 3)
     assert bool(bench.batches.open) == (order == "read")
+
+
+async def test_what_a_batch_asks_anew_is_read_though_the_run_has_another_reply(
+    bench: Bench, server: BatchServer, tmp_path: Path
+) -> None:
+    server.results = lambda lines: (
+        [],
+        [refused(line["custom_id"], 400, "blocked", "content_filter") for line in lines],
+    )
+    await bench.run()
+    server.results = all_right
+    await bench.run(Steps.SUBMIT, retry_filtered=True)
+    file = console_file(server, tmp_path / "console")
+    for _ in range(2):
+        result = await bench.read(file)
+    assert letters(result) == RIGHT
+    assert letters(await bench.run(Steps.COLLECT)) == RIGHT
+    assert ((await bench.run(Steps.COLLECT)).ledger.replies, server.bills.total()) == (12, 12)
 
 
 async def test_a_request_that_fails_alike_in_another_batch_is_counted_again(

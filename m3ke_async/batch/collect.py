@@ -23,7 +23,7 @@ from m3ke_async.store import Failure, StoreError
 from m3ke_async.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from m3ke_async.batch.line import ResultLine
@@ -60,12 +60,12 @@ class Collector:
         store: keeps replies and failures.
         target: who was asked.
         known: the prompt's estimated tokens by the keys of the requests that may come.
-        answered: keys of those whose lines are passed over, since their question has its reply.
-        replace: whether a reply takes the place of one from before `since`.
-        since: Unix time before which nothing of these results was stored.
+        answered: whether the request with a key has its reply, so that its lines are passed over; a reply
+            from before that does not count takes second place.
+        since: Unix time before which no failure of these results was stored.
         received_at: Unix time of the batch's end.
         warn: is told, in one line, of trouble with the store.
-        replied, failed: keys, each of which counts once.
+        replied, failed: keys of lines, each of which counts once; what was answered before was replied.
         failures: of the failed, by kind.
         found: lines about known requests.
         duplicates, unknown, malformed: lines that were passed over.
@@ -77,8 +77,7 @@ class Collector:
     store: ReplyStore
     target: Target
     known: Mapping[bytes, int]
-    answered: Container[bytes] = frozenset()
-    replace: bool = False
+    answered: Callable[[bytes], bool]
     since: float = 0.0
     received_at: float = field(default_factory=time.time)
     warn: Callable[[str], None] = lambda line: None
@@ -110,10 +109,11 @@ class Collector:
             self.unknown += 1
             return
         self.found += 1
-        if key in self.answered:
-            self.earlier += 1
-        elif key in self.replied:
+        if key in self.replied:
             self.duplicates += 1
+        elif self.answered(key):
+            self.replied.add(key)
+            self.earlier += 1
         else:
             self._take(key, line)
 
@@ -136,13 +136,9 @@ class Collector:
         self._fail(key, line, decision.kind, decision.message)
 
     def _keep(self, key: bytes, reply: Reply) -> None:
-        stored = self.store.get(key)
-        if stored is not None and not (self.replace and stored.received_at < self.since):
-            self.replied.add(key)
-            self.earlier += 1
-            return
         reply = replace(reply, received_at=self.received_at)
-        self._write(lambda: self.store.put(self._request(key), reply, replace=self.replace))
+        again = self.store.get(key) is not None
+        self._write(lambda: self.store.put(self._request(key), reply, replace=again))
         self.replied.add(key)
         self.tally.answered += 1
         ledger = self.tally.ledger
@@ -216,6 +212,12 @@ async def take_lines(collector: Collector, path: Path, record: Callable[[], None
             if number % _RECORD == 0:
                 record()
     record()
+
+
+def was_received(store: ReplyStore, key: bytes, since: float) -> bool:
+    """Whether the reply to a request came at this Unix time or later."""
+    reply = store.get(key)
+    return reply is not None and reply.received_at >= since
 
 
 def add_failed(session: Session, collector: Collector) -> None:

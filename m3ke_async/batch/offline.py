@@ -10,14 +10,17 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from m3ke_async.batch.collect import Collector, add_failed, take_lines
+from m3ke_async.batch.collect import Collector, add_failed, take_lines, was_received
 from m3ke_async.batch.line import request_line
-from m3ke_async.batch.questions import all_keys, check_answers, owed_requests
+from m3ke_async.batch.questions import all_keys, check_answers, count_stored, owed_requests
+from m3ke_async.batch.state import Batches
 from m3ke_async.errors import UsageError
 from m3ke_async.files import whole_file
+from m3ke_async.owed import Standing, standing
 from m3ke_async.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from m3ke_async.session import Session
@@ -62,15 +65,13 @@ async def read_results(
         UsageError: the file cannot be read, or is another one.
         IncompleteError: no place takes a reply.
     """
-    known = all_keys(session.evaluation)
-    owed = {request.key for request in owed_requests(session, store)}
+    count_stored(session, store)
     try:
         collector = Collector(
             store,
             session.target,
-            known,
-            answered=known.keys() - owed,
-            replace=session.evaluation.settings.fresh,
+            all_keys(session.evaluation),
+            _answered(session, store),
             since=session.since if session.evaluation.settings.fresh else 0.0,
             received_at=_written_at(file),
             warn=session.display.warn,
@@ -88,6 +89,21 @@ async def read_results(
     for line in collector.lines():
         session.display.warn(f"{file}: {line}")
     add_failed(session, collector)
+
+
+def _answered(session: Session, store: ReplyStore) -> Callable[[bytes], bool]:
+    """Tells whether a request has its reply, be it asked anew by the run or by one of its batches."""
+    batches, settings = Batches.read(session.directory), session.evaluation.settings
+    anew = {
+        key: part.submitted_at for part in batches.open if part.replace for key, _ in batches.requests(part)
+    }
+
+    def answered(key: bytes) -> bool:
+        if key in anew:
+            return was_received(store, key, anew[key])
+        return standing(settings, store, key, session.since) is Standing.ANSWERED
+
+    return answered
 
 
 def _written_at(file: Path) -> float:

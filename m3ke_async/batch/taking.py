@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from m3ke_async.batch.calling import AwayError, GoneError
-from m3ke_async.batch.collect import Collector, add_failed, take_lines
+from m3ke_async.batch.collect import Collector, add_failed, take_lines, was_received
 from m3ke_async.batch.questions import all_keys, estimate
 from m3ke_async.errors import StoppedError
 from m3ke_async.text import counted
@@ -89,7 +90,7 @@ class Taker:
             store=self.store,
             target=session.target,
             known=known,
-            replace=part.replace,
+            answered=partial(was_received, self.store, since=part.submitted_at if part.replace else 0.0),
             since=part.submitted_at,
             # The provider's clock may be wrong, and a reply of the future would never be an old one.
             received_at=min(time.time(), max(part.submitted_at, batch.ended_at or time.time())),
