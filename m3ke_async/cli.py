@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import click
@@ -66,7 +67,8 @@ def _in_one_line(error: click.ClickException) -> str:
 def _speak_utf8() -> None:
     """What a poor terminal cannot show is escaped, never fatal."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(stream, io.TextIOWrapper):  # a shell such as IDLE's has its own
+            stream.reconfigure(errors="backslashreplace")
 
 
 @click.group(context_settings=CONTEXT)

@@ -263,10 +263,12 @@ class _Desk:
         self._keeper, self._shares = keeper, shares
 
     def begin(self, cell: int, runs: Sequence[str], policy: str) -> Begun:
-        return _wait(self._keeper.begin.remote(cell, runs, policy))  # type: ignore[no-any-return]
+        begun: Begun = _wait(self._keeper.begin.remote(cell, runs, policy))
+        return begun
 
     def known(self, keys: Sequence[bytes]) -> list[Row]:
-        return _wait(self._keeper.known.remote(keys))  # type: ignore[no-any-return]
+        rows: list[Row] = _wait(self._keeper.known.remote(keys))
+        return rows
 
     def keep(self, run: str, kept: Sequence[Kept], record: bytes | None) -> None:
         _wait(self._keeper.keep.remote(run, kept, record))
@@ -278,7 +280,8 @@ class _Desk:
         _wait(self._keeper.leave.remote(run))
 
     def lease(self, limit: str, holder: str, want: float) -> float:
-        return _wait(self._shares.lease.remote(limit, holder, want))  # type: ignore[no-any-return]
+        share: float = _wait(self._shares.lease.remote(limit, holder, want))
+        return share
 
     def release(self, limit: str, holder: str) -> None:
         _wait(self._shares.release.remote(limit, holder))
