@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.patterns import Pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _DIGITS = dict(zip("〇零一二两三四五六七八九", (0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _POWERS = {"十": 10, "百": 100, "千": 1000}
@@ -64,7 +65,24 @@ _SIGNS = {
     "克": "g",
     "升": "l",
     "秒": "s",
+    "牛顿": "n",
     "牛": "n",
+    "千瓦": "kw",
+    "瓦特": "w",
+    "瓦": "w",
+    "毫安": "ma",
+    "安培": "a",
+    "安": "a",
+    "伏特": "v",
+    "伏": "v",
+    "欧姆": "ω",
+    "欧": "ω",
+    "赫兹": "hz",
+    "赫": "hz",
+    "焦耳": "j",
+    "焦": "j",
+    "帕": "pa",
+    "吨": "t",
     "每": "/",
     "²": "2",
     "³": "3",
@@ -73,6 +91,8 @@ _SIGNS = {
 _UNIT_WORDS = Pattern("|".join(map(re.escape, _SIGNS)))
 #: The longest unit that an option's number may have.
 _UNIT = 4
+#: The most numbers of a text that are read.
+_MOST = 256
 #: After a unit's sign: it is another unit's.
 _IN_UNIT = Pattern(r"[23/a-z]")
 _PER = Pattern(r"/[a-z\u4e00-\u9fff]")
@@ -88,6 +108,7 @@ class Amount(NamedTuple):
         end: where the number itself ends.
         tail: all that stands from there to the end of the unit.
         until: the other end of a range, None for a number.
+        percent: it is written with a sign of percent.
     """
 
     value: Fraction
@@ -96,6 +117,7 @@ class Amount(NamedTuple):
     end: int
     tail: str = ""
     until: Fraction | None = None
+    percent: bool = False
 
     def end_with(self, unit: str) -> int | None:
         """Where it ends if it counts what an option with this unit does, or nothing told, else None."""
@@ -110,18 +132,48 @@ class Amount(NamedTuple):
         per = _PER.match(self.tail, size)
         return self.end + (per.end() if per else size)
 
+    def may_stand_for(self, option: Amount) -> bool:
+        """Whether it is the option's number, in any writing; but a whole number is no percentage."""
+        same = (self.value, self.until) == (option.value, option.until)
+        return same and (self.percent or not option.percent or self.value.denominator > 1)
+
+
+def named(text: str, options: Mapping[str, Amount]) -> Iterator[tuple[int, int, str]]:
+    """Where a text in small letters gives the number of one option alone, and its letter.
+
+    Where options are ranges, those of the text that are none of them come without a letter, so that no number
+    is read out of them.
+    """
+    ranged = any(option.until is not None for option in options.values())
+    for found in chain(ranges(text), amounts(text)) if ranged else amounts(text):
+        ends = {
+            letter: end
+            for letter, option in options.items()
+            if found.may_stand_for(option) and (end := found.end_with(option.unit)) is not None
+        }
+        if len(ends) == 1:
+            ((letter, end),) = ends.items()
+            yield found.start, end, letter
+        elif found.until is not None:
+            yield found.start, found.end, ""
+
 
 def amounts(text: str) -> Iterator[Amount]:
     """The numbers of a text in small letters; 一 alone is as often an article."""
-    for found in _AMOUNT.finditer(text):
+    found = _AMOUNT.search(text)
+    for _ in range(_MOST):
+        if found is None:
+            return
         value = _value(found)
         if value is not None and found["chinese"] != "一" and found["word"] != "one":
             yield _made(found, value)
+        # what looks like a unit may hold the next number: 十四周岁不满十六周岁
+        found = _AMOUNT.search(text, found.end("end"))
 
 
 def ranges(text: str) -> Iterator[Amount]:
     """What goes from one number to another in a text in small letters."""
-    for found in _RANGE.finditer(text):
+    for found in islice(_RANGE.finditer(text), _MOST):
         made = _ranged(found)
         if made is not None:
             yield made
@@ -149,7 +201,10 @@ def _ranged(found: re.Match[str]) -> Amount | None:
 
 def _made(found: re.Match[str], value: Fraction) -> Amount:
     end = found.start("end")
-    return Amount(value, _sign(found["unit"]), found.start(), end, found.string[end : found.end()])
+    tail = found.string[end : found.end()]
+    return Amount(
+        value, _sign(found["unit"]), found.start(), end, tail, percent="%" in found[0][: end - found.start()]
+    )
 
 
 def _sign(unit: str) -> str:

@@ -278,6 +278,8 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
             return _is_meant(text, mention, asked)
         result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
         before = text[max(0, mention.start - 24) : mention.start].rstrip(" ")
+        if _ASKING.match(text, mention.end):
+            return False
         return result.search(before) is not None or asked.says_before(before)
     if (
         mention.worded

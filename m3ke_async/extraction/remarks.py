@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _REMARK = 80
 _FIRST_LINE, _LAST_LINE = Pattern(r"\w[^\n]*"), Pattern(r"[^\n]{1,80}\Z")
 _DENIED = Pattern(r"(?:[不非]|\b[Nn]ot\s)\Z")
+#: Beside a part of the question that means something by itself.
+_EDGES = frozenset("与和跟同在对按照由被把从给向关属将")
 #: What follows is said of all of them.
 _OF_ALL = Pattern(r"(?:\A|[。；;\n.]\s?)(?:以上|上述|这些|[三四][个项者种]|[它他]们|(?:all|these|they)\b)")
 #: What a question says that asks for the one unlike the others.
@@ -112,14 +114,28 @@ def _only(said: dict[str, set[str]]) -> str:
 
 def _repeated(said: dict[str, list[str]], stem: Stem) -> str:
     """The letter whose remark alone says nothing but words of the question in a row, or a name in it."""
-    known = "".join(stem.words)
     names = {name[1:-1] for name in stem.names}
     own = [
         letter
         for letter, telling in said.items()
-        if (whole := "".join(telling)) in names or (len(telling) > 1 and whole in known)
+        if "".join(telling) in names or (len(telling) > 1 and _is_key(telling, stem))
     ]
     return own[0] if len(own) == 1 else ""
+
+
+def _is_key(telling: Sequence[str], stem: Stem) -> bool:
+    """Whether the words are a part of the question apart: 赤壁 of 与赤壁有关, not 植物 of 裸子植物."""
+    known, size = stem.words, len(telling)
+    edges = EMPTY | _EDGES
+    return any(
+        known[at : at + size] == telling
+        and at > 0
+        and (
+            telling[0].isdecimal()
+            or (known[at - 1] in edges and known[min(at + size, len(known) - 1)] in edges)
+        )
+        for at in range(len(known) - size + 1)
+    )
 
 
 def _odd(said: dict[str, set[str]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.lazy import lazy
@@ -165,7 +165,7 @@ class OptionTexts:
     def _claim_texts(self, text: str, claims: _Claims) -> None:
         dense = _dense(text) if self._cased else compact(text)
         places: _Places | None = None
-        for stems in (False, True) if len(text) < _SHORT else (False,):
+        for stems in (False, True) if len(text) < _SHORT and not self._have_signs else (False,):
             needles = self.stems if stems else {**self.dense, **self._doubled}
             for letter, needle in sorted(needles.items(), key=lambda item: -len(item[1])):
                 at = dense.find(needle)
@@ -209,28 +209,16 @@ class OptionTexts:
         different = {(own.value, own.until, own.unit) for own in found.values()}
         return found if len(different) == len(self.plain) > 1 else {}
 
+    @lazy
+    def _have_signs(self) -> bool:
+        """Whether the options are numbers with units of Latin letters, which no other number stands for."""
+        return any(own.unit.isascii() for own in self._amounts.values())
+
     def _claim_amounts(self, text: str, claims: _Claims) -> None:
-        from m3ke_async.extraction.amounts import amounts, ranges
+        from m3ke_async.extraction.amounts import named
 
-        low = text.lower()
-        ranged = any(own.until is not None for own in self._amounts.values())
-        for found in islice(chain(ranges(low), amounts(low)) if ranged else amounts(low), _MOST):
-            ends = {
-                letter: end
-                for letter, own in self._amounts.items()
-                if (own.value, own.until) == (found.value, found.until)
-                and (end := found.end_with(own.unit)) is not None
-                and self._is_written_alike(low[found.start : found.end], found, letter)
-            }
-            if len(ends) == 1:
-                ((letter, end),) = ends.items()
-                claims.claim(found.start, end, letter)
-            elif found.until is not None:
-                claims.claim(found.start, found.end, "")
-
-    def _is_written_alike(self, said: str, found: Amount, letter: str) -> bool:
-        """Whether a number may stand for an option: a whole number is no percentage, 1 is not 100 %."""
-        return found.value.denominator > 1 or "%" in said or "%" not in self.plain[letter]
+        for start, end, letter in islice(named(text.lower(), self._amounts), _MOST):
+            claims.claim(start, end, letter)
 
     def _is_of_else(self, after: str) -> bool:
         """Whether the number before this counts something else than the options do."""
