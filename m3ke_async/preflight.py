@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 
 from m3ke_async.ending import ending_of
+from m3ke_async.endpoint import NOTHING_THERE
 from m3ke_async.error_body import load_json
 from m3ke_async.errors import IncompleteError, UsageError
 from m3ke_async.nearest import nearest
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 #: A refusal comes about as fast as the list of models: within so many times that.
 _ALONE_FACTOR = 3.0
 
-#: Statuses of an address where nothing is; a web page comes with 200.
-_NOTHING_THERE = frozenset({200, 301, 302, 303, 307, 308, 404, 405})
+#: Statuses of an address that has no list of models; a web page comes with 200, or by being led to it.
+_NO_LIST = NOTHING_THERE | {200, 301, 302, 303, 307, 308}
 
 #: Seconds for the list of models, and how often an unreachable server is tried.
 _LOOK_TIMEOUT, _LOOK_TRIES, _LOOK_PAUSE = 10.0, 3, 0.5
@@ -108,7 +109,7 @@ async def _listed(endpoint: Endpoint, target: Target, display: Display) -> Mappi
     given, other = endpoint.address, endpoint.address.other
     response = await _look(endpoint, target.secrets)
     models = _models_in(response)
-    if models is not None or response is None or response.status not in _NOTHING_THERE or other is None:
+    if models is not None or response is None or response.status not in _NO_LIST or other is None:
         return models
     endpoint.move(other)
     with suppress(IncompleteError):
