@@ -14,7 +14,7 @@ from m3ke_async.suites.layout import PUBLISHED, load_layout
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from m3ke_async.batch.write import Filling
+    from m3ke_async.batch.request_files import Filling
     from m3ke_async.evaluation import Evaluation, Item
     from m3ke_async.store import ReplyStore
     from m3ke_async.tally import Price

@@ -195,8 +195,8 @@ def in_batches(directory: RunDir) -> dict[bytes, Path]:
     if questions:
         raise UsageError(
             f"{counted(questions, 'question of this run is', 'questions of this run are')} in batches that "
-            f"are under way: take the replies by m3ke batch collect {directory.path}, "
-            f"or m3ke batch cancel {directory.path} first"
+            f"are under way: take the replies by m3ke batch collect {directory.quoted}, "
+            f"or m3ke batch cancel {directory.quoted} first"
         )
     return under_way(directory.path.parent)
 

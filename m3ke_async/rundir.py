@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -44,6 +45,11 @@ class RunDir:
     """The folder of one run."""
 
     path: Path
+
+    @property
+    def quoted(self) -> str:
+        """The folder as it stands in a command that a user may copy."""
+        return shlex.quote(str(self.path))
 
     @property
     def store(self) -> Path:

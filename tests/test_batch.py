@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from m3ke_async.batch.asking import Steps
+from m3ke_async.batch.request_files import Filling
 from m3ke_async.batch.state import Batches, Stage
 from m3ke_async.errors import ExitCode, IncompleteError, StoppedError, UsageError
 from m3ke_async.profile import BatchKind
@@ -208,21 +209,21 @@ async def test_lines_that_are_twice_unknown_or_broken_are_counted_and_harm_nothi
 async def test_results_that_were_stored_in_part_are_taken_again(
     bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from m3ke_async.batch.collect import Collector
+    from m3ke_async.batch.storing import Storer
 
-    take, taken = Collector.take, 0
+    take, taken = Storer.take, 0
 
-    def killed(self: Collector, raw: bytes) -> None:
+    def killed(self: Storer, raw: bytes) -> None:
         nonlocal taken
         taken += 1
         if taken == 4:
             raise KeyboardInterrupt
         take(self, raw)
 
-    monkeypatch.setattr(Collector, "take", killed)
+    monkeypatch.setattr(Storer, "take", killed)
     with pytest.raises(KeyboardInterrupt):
         await bench.run(fresh=True)
-    monkeypatch.setattr(Collector, "take", take)
+    monkeypatch.setattr(Storer, "take", take)
     result = await bench.run(fresh=True)
     assert letters(result) == RIGHT
     assert result.ledger.replies == 6
@@ -476,7 +477,7 @@ async def test_a_batch_that_fails_says_why_and_its_questions_are_owed(
 async def test_a_batch_that_finds_no_room_is_submitted_again_when_others_have_ended(
     bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("m3ke_async.batch.write.Filling.add", lambda self, size: size and _every(self, 3))
+    monkeypatch.setattr(Filling, "add", lambda self, size: size and _every(self, 3))
     server.trouble = {"data": [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}]}
     server.stages_of[1] = ["validating", "failed"]
     result = await bench.run()
@@ -616,7 +617,7 @@ async def test_a_batch_that_is_gone_is_forgotten_by_cancel_alone(bench: Bench, s
 async def test_a_batch_that_cannot_be_had_holds_back_no_other(
     bench: Bench, server: BatchServer, monkeypatch: pytest.MonkeyPatch, call: str, status: int
 ) -> None:
-    monkeypatch.setattr("m3ke_async.batch.write.Filling.add", lambda self, size: size and _every(self, 3))
+    monkeypatch.setattr(Filling, "add", lambda self, size: size and _every(self, 3))
     await bench.run(Steps.SUBMIT)
     server.stages = ["completed"]
     attempts = 2 if status >= 500 else 1
@@ -656,7 +657,7 @@ async def test_a_part_that_the_provider_does_not_take_holds_back_none_behind_it(
 ) -> None:
     server.faults["upload"] = [Fault(401) for _ in range(3)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("m3ke_async.batch.write.Filling.add", lambda self, size: size and _every(self, 2))
+        patch.setattr(Filling, "add", lambda self, size: size and _every(self, 2))
         await bench.run(Steps.SUBMIT)
     assert [part.stage for part in bench.batches.open] == [Stage.UPLOADING] * 3
     server.faults[call] = [Fault(status)]

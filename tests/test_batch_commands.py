@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import shlex
 import signal
 import tracemalloc
 from base64 import b64encode
@@ -14,7 +16,7 @@ import pytest
 
 from m3ke_async.address import parse_address
 from m3ke_async.batch.client import BatchClient
-from m3ke_async.batch.collect import Collector, take_lines
+from m3ke_async.batch.storing import Storer, take_lines
 from m3ke_async.errors import ExitCode
 from m3ke_async.progress import Silent
 from m3ke_async.settings_checks import make_settings
@@ -119,6 +121,18 @@ def test_what_collect_leaves_is_asked_by_the_commands_that_it_names(server: Batc
         m3ke("batch", *then)
     assert m3ke(*live.split()[1:]).code == ExitCode.COMPLETE
     assert letters(suite) == RIGHT
+
+
+def test_commands_that_are_named_run_as_written_where_the_folder_has_a_space(
+    server: BatchServer, tmp_path: Path
+) -> None:
+    suite = write_suite(tmp_path / "my suite" / "suite", tasks=1, rows=4)
+    ran = m3ke("batch", "submit", *asked(suite, server.url))
+    (command,) = re.findall(r"to collect: (m3ke batch .*)", ran.err)
+    server.stages, server.faults["download"] = ["completed"], [Fault(200, b"<html>")] * 3
+    ran = m3ke(*shlex.split(command)[1:])
+    (command,) = re.findall(r"give the batch up by (m3ke batch .*)", ran.err)
+    assert m3ke(*shlex.split(command)[1:]).code == ExitCode.COMPLETE
 
 
 @pytest.mark.parametrize("complete", [True, False])
@@ -461,11 +475,9 @@ async def test_large_results_are_read_line_by_line(tmp_path: Path) -> None:
             file.write(json.dumps(answered(key.hex(), "答案：A" + "。" * 4000), ensure_ascii=False) + "\n")
         file.write("x" * (48 * _MIB))  # a line without an end
     with ReplyStore(tmp_path / "s.sqlite") as store:
-        collector = Collector(
-            store, _target("http://127.0.0.1:1/v1"), dict.fromkeys(keys, 1), lambda key: False
-        )
-        assert await _peak(take_lines(collector, results, lambda: None)) < 24 * _MIB
-        assert (len(collector.replied), collector.malformed) == (2000, 12)
+        storer = Storer(store, _target("http://127.0.0.1:1/v1"), dict.fromkeys(keys, 1), lambda key: False)
+        assert await _peak(take_lines(storer, results, lambda: None)) < 24 * _MIB
+        assert (len(storer.replied), storer.malformed) == (2000, 12)
 
 
 # -- without a server ---------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from m3ke_async.batch.asking import Steps
-from m3ke_async.batch.collect import Collector
+from m3ke_async.batch.storing import Storer
 from m3ke_async.tally import Ledger
 from tests.batch_server import BatchServer, Fault, all_right, answered, not_asked, refused
 from tests.batching import RIGHT, Bench, Killed, letters, quick
@@ -182,9 +182,9 @@ def killed_at_line(line: int, *, stored: bool) -> Iterator[None]:
     """A command that ends without writing anything more, before or after this line of results is taken."""
     from m3ke_async import record, run
 
-    take, write, taken = Collector.take, record.write_record, 0
+    take, write, taken = Storer.take, record.write_record, 0
 
-    def take_or_die(self: Collector, raw: bytes) -> None:
+    def take_or_die(self: Storer, raw: bytes) -> None:
         nonlocal taken
         taken += 1
         if taken == line and not stored:
@@ -198,8 +198,8 @@ def killed_at_line(line: int, *, stored: bool) -> Iterator[None]:
             write(*arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("m3ke_async.batch.collect._RECORD", 1)
-        patch.setattr(Collector, "take", take_or_die)
+        patch.setattr("m3ke_async.batch.storing._RECORD", 1)
+        patch.setattr(Storer, "take", take_or_die)
         patch.setattr(record, "write_record", write_unless_dead)
         patch.setattr(run, "write_record", write_unless_dead)
         yield

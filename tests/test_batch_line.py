@@ -9,7 +9,7 @@ import pytest
 
 from m3ke_async.batch.line import ResultLine, prompt_chars, read_result, request_line
 from m3ke_async.batch.remote import RemoteBatch, RemoteFile, page_of
-from m3ke_async.batch.write import Filling
+from m3ke_async.batch.request_files import Filling
 from m3ke_async.profile import BatchApi, BatchKind
 from m3ke_async.request import ChatRequest, canonical_body
 

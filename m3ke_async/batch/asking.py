@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from m3ke_async.adaptation import StartOverError
 from m3ke_async.batch.cancelling import Canceller
 from m3ke_async.batch.client import BatchClient, batch_address, batch_api
-from m3ke_async.batch.made import take_word
+from m3ke_async.batch.doubt import take_word
 from m3ke_async.batch.questions import check_answers, count_stored
 from m3ke_async.batch.state import Batches, under_way
 from m3ke_async.batch.submitting import Submitter
@@ -119,7 +119,7 @@ async def _collect(session: Session, submitter: Submitter, waiter: Waiter, *, wa
                 await submitter.submit()
             elif session.evaluation.settings.then is None:
                 raise IncompleteError(
-                    f"{refusal}; to submit that: m3ke batch submit {session.directory.path}"
+                    f"{refusal}; to submit that: m3ke batch submit {session.directory.quoted}"
                 ) from None
         else:
             return

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from m3ke_async.batch.calling import GoneError, for_each
-from m3ke_async.batch.made import find_made
+from m3ke_async.batch.doubt import find_made
 from m3ke_async.batch.state import Stage
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Canceller:
         batches, client = self.batches, self.client
         batch_id = part.batch_id
         if part.stage is Stage.CREATING:  # it may be there without its name being known
-            found = await find_made(client, part, f"m3ke batch cancel {batches.run.path}")
+            found = await find_made(client, part, f"m3ke batch cancel {batches.run.quoted}")
             batch_id = found.id if found is not None else None
         if batch_id is None:
             batches.close(part, reason="cancelled before it was submitted")

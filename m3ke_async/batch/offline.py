@@ -1,4 +1,4 @@
-"""Files for clusters without an HTTP server: requests for `vllm run-batch`, and its results.
+"""Files that the user carries: requests for `vllm run-batch`, and results, its own or a provider's.
 
     vllm run-batch -i requests.jsonl -o results.jsonl --model NAME
 
@@ -7,13 +7,13 @@ Source: docs.vllm.ai, "Offline Inference with the OpenAI Batch file format".
 
 from __future__ import annotations
 
-import shlex
+import time
 from typing import TYPE_CHECKING
 
-from m3ke_async.batch.collect import Collector, add_failed, take_lines, was_received
 from m3ke_async.batch.line import request_line
 from m3ke_async.batch.questions import all_keys, check_answers, count_stored, owed_requests
 from m3ke_async.batch.state import Batches
+from m3ke_async.batch.storing import Storer, add_failed, take_lines, was_received
 from m3ke_async.errors import UsageError
 from m3ke_async.files import whole_file
 from m3ke_async.owed import Standing, standing
@@ -52,7 +52,7 @@ async def write_requests(
         raise UsageError(f"cannot write {file}: {error.strerror or error}; choose another file") from None
     session.display.say(
         f"wrote {counted(count, 'request')} to {file}; their results are read by "
-        f"m3ke batch read {shlex.quote(str(session.directory.path))} RESULTS"
+        f"m3ke batch read {session.directory.quoted} RESULTS"
     )
 
 
@@ -67,7 +67,7 @@ async def read_results(
     """
     count_stored(session, store)
     try:
-        collector = Collector(
+        storer = Storer(
             store,
             session.target,
             all_keys(session.evaluation),
@@ -77,18 +77,18 @@ async def read_results(
             warn=session.display.warn,
             tally=session.tally,
         )
-        await take_lines(collector, file, session.record)
+        await take_lines(storer, file, session.record)
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror or error}; give the file of results") from None
-    if not collector.found:
-        run = session.directory.path
+    if not storer.found:
+        run = session.directory
         raise UsageError(
-            f"{file} holds no result of a question of {run}: give the file that came for what "
-            f"m3ke batch write {shlex.quote(str(run))} FILE has written"
+            f"{file} holds no result of a question of {run.path}: give the file that came for what "
+            f"m3ke batch write {run.quoted} FILE has written"
         )
-    for line in collector.lines():
+    for line in storer.lines():
         session.display.warn(f"{file}: {line}")
-    add_failed(session, collector)
+    add_failed(session, storer)
 
 
 def _answered(session: Session, store: ReplyStore) -> Callable[[bytes], bool]:
@@ -107,5 +107,5 @@ def _answered(session: Session, store: ReplyStore) -> Callable[[bytes], bool]:
 
 
 def _written_at(file: Path) -> float:
-    """Unix time."""
-    return file.stat().st_mtime
+    """Unix time of the results; of none in the future, since a reply of then would never be an old one."""
+    return min(time.time(), file.stat().st_mtime)

@@ -48,6 +48,12 @@ class RemoteBatch:
         return self.status in _ENDED
 
     @property
+    def progress(self) -> str:
+        """Its status, and how much is done where that is told."""
+        done = "" if self.total is None else f", {self.done or 0:,} of {self.total:,} done"
+        return f"{self.status}{done}"
+
+    @property
     def found_no_room(self) -> bool:
         """Whether it was not begun, because others are under way."""
         return self.status == "failed" and bool(_QUEUE_FULL.search(self.trouble or ""))

@@ -14,6 +14,7 @@ list before making one, so that no file is billed twice.
 from __future__ import annotations
 
 import re
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -24,12 +25,11 @@ import orjson
 from m3ke_async.batch.line import prompt_chars
 from m3ke_async.errors import DataError
 from m3ke_async.files import sync_folder, write_json
+from m3ke_async.rundir import RunDir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from m3ke_async.rundir import RunDir
 
 _VERSION = 1
 _NAME = re.compile(r"m3ke-[0-9a-f]{16}")
@@ -85,6 +85,11 @@ class Part:
     def is_open(self) -> bool:
         """Whether the provider may have it, and its results are not in the store yet."""
         return self.stage not in {Stage.WRITTEN, Stage.CLOSED}
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was submitted."""
+        return max(0.0, time.time() - self.submitted_at)
 
     @property
     def waits_for_room(self) -> bool:
@@ -209,8 +214,6 @@ def under_way(results: Path) -> dict[bytes, Path]:
     Raises:
         DataError: nobody knows them all, since a file was lost or damaged.
     """
-    from m3ke_async.rundir import RunDir
-
     found: dict[bytes, Path] = {}
     for file in sorted(results.glob(f"*/{FILE_NAME}")):
         batches = Batches.read(RunDir(file.parent))
@@ -220,7 +223,7 @@ def under_way(results: Path) -> dict[bytes, Path]:
             if len(keys) < part.requests and Batches.read(batches.run).parts[part.name].is_open:
                 raise DataError(
                     "is not whole any more, and it says what is in a batch: restore it, or first "
-                    f"m3ke batch collect {file.parent}, or cancel",
+                    f"m3ke batch collect {batches.run.quoted}, or cancel",
                     file=batches.file(part),
                 )
             found |= dict.fromkeys(keys, file.parent)

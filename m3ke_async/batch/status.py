@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +51,8 @@ class PartStatus:
             else:
                 maybe, go_on = "not", "m3ke batch submit submits it"
             return f"{name}: {maybe} submitted yet ({part.stage}){reason}, {questions}; {go_on}"
-        done = "" if batch.total is None else f", {batch.done or 0:,} of {batch.total:,} done"
-        since = duration(max(0.0, time.time() - part.submitted_at))
         unread = "; its results could not be read" if part.unread else ""
-        return f"{name}: {batch.status}{done}, {questions}, {since} after submission{unread}"
+        return f"{name}: {batch.progress}, {questions}, {duration(part.age)} after submission{unread}"
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from m3ke_async.batch.calling import for_each
 from m3ke_async.batch.client import batch_address, batch_api
-from m3ke_async.batch.made import find_made
+from m3ke_async.batch.doubt import find_made
 from m3ke_async.batch.questions import owed_requests
+from m3ke_async.batch.request_files import Limit, write_parts
 from m3ke_async.batch.state import FOLDER_NAME, Stage, under_way
-from m3ke_async.batch.write import Limit, write_parts
 from m3ke_async.errors import IncompleteError
 from m3ke_async.owed import left_to_others
 from m3ke_async.text import counted
@@ -48,7 +48,7 @@ class Submitter:
         self._settings = session.evaluation.settings
         self._address = batch_address(session.target, session.evaluation.address)
         self._api = batch_api(session.target)
-        self._collect = f"m3ke batch collect {session.directory.path}"
+        self._collect = f"m3ke batch collect {session.directory.quoted}"
 
     async def submit(self) -> None:
         """Carry on with what an earlier command began, and submit what is owed beside it.
@@ -132,7 +132,7 @@ class Submitter:
         those = counted(questions, "question is", "questions are")
         trouble = f"{those} too many at once ({waiting[0].reason})"
         if self._settings.then is None:
-            run = self._session.directory.path
+            run = self._session.directory.quoted
             raise IncompleteError(
                 f"{trouble}: m3ke batch submit {run} --max-requests N submits fewer, and again for the rest"
             )
@@ -146,7 +146,7 @@ class Submitter:
                 self._session.display.say("nothing is under way")
             return
         hours = self._api.window_hours
-        run, title = self._session.directory.path, self._session.target.profile.title
+        run, title = self._session.directory.quoted, self._session.target.profile.title
         ends = sum(part.requests for part in parts if part.status.startswith("cancel"))
         if ends:
             self._session.display.say(

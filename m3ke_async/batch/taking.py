@@ -1,4 +1,4 @@
-"""What came of a batch that has ended: its results fetched, stored and counted."""
+"""The results of a batch that has ended: fetched, taken into the store, and its part closed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from m3ke_async.batch.calling import AwayError, GoneError
-from m3ke_async.batch.collect import Collector, add_failed, take_lines, was_received
 from m3ke_async.batch.questions import all_keys, estimate
+from m3ke_async.batch.storing import Storer, add_failed, take_lines, was_received
 from m3ke_async.errors import StoppedError
 from m3ke_async.text import counted
 
@@ -37,7 +37,7 @@ class Taker:
     batches: Batches
     client: BatchClient
 
-    async def take(self, part: Part, batch: RemoteBatch, *, give_up: bool = False) -> Collector:
+    async def take(self, part: Part, batch: RemoteBatch, *, give_up: bool = False) -> Storer:
         """Store what came of a part, then close it.
 
         Where replies that are there cannot be read, what can be read is stored, and the part stays open.
@@ -51,42 +51,42 @@ class Taker:
             StoppedError, AwayError: results cannot be read.
             IncompleteError: no place takes a reply, or the results.
         """
-        collector = self._collector(part, batch)
+        storer = self._storer(part, batch)
         trouble: StoppedError | AwayError | None = None
         strange = are_gone = False
         for number in range(len(batch.results)):
             try:
-                strange |= await self._take_file(collector, part, batch, number)
+                strange |= await self._take_file(storer, part, batch, number)
             except GoneError as gone:
                 are_gone = True
                 self.session.display.warn(f"{batch.id}: {gone}")
             except (StoppedError, AwayError) as error:
                 trouble = trouble or error
-        if strange and (batch.answered is None or len(collector.replied) < batch.answered):
+        if strange and (batch.answered is None or len(storer.replied) < batch.answered):
             trouble = trouble or AwayError(
                 "a file of its results holds no line about its questions; collect again later"
             )
-        elif batch.answered and not collector.found and not are_gone:
+        elif batch.answered and not storer.found and not are_gone:
             requests = counted(batch.answered, "request was", "requests were")
             trouble = trouble or AwayError(
                 f"it says that {requests} answered, and its results hold none; collect again later"
             )
         if trouble is not None and not give_up:
             self.batches.put(part, unread=True)
-            run = self.batches.run.path
+            run = self.batches.run.quoted
             raise type(trouble)(
                 f"{batch.id}: {trouble}; where that stays so, take the console's file of results by "
                 f"m3ke batch read {run} FILE, and give the batch up by m3ke batch cancel {run}"
             )
-        self._close(collector, part, batch, trouble)
-        return collector
+        self._close(storer, part, batch, trouble)
+        return storer
 
-    def _collector(self, part: Part, batch: RemoteBatch) -> Collector:
+    def _storer(self, part: Part, batch: RemoteBatch) -> Storer:
         session = self.session
         known = {key: estimate(chars) for key, chars in self.batches.requests(part)}
         if len(known) < part.requests:  # its file was lost; a reply to any request of the run is welcome
             known |= all_keys(session.evaluation)
-        return Collector(
+        return Storer(
             store=self.store,
             target=session.target,
             known=known,
@@ -98,27 +98,27 @@ class Taker:
             tally=session.tally,
         )
 
-    async def _take_file(self, collector: Collector, part: Part, batch: RemoteBatch, number: int) -> bool:
+    async def _take_file(self, storer: Storer, part: Part, batch: RemoteBatch, number: int) -> bool:
         """Take a file of results; whether it is another: it has lines, and none about a question."""
         path = self.batches.file(part).with_suffix(f".results-{number}")
         path.parent.mkdir(parents=True, exist_ok=True)
         await self.client.download(batch.results[number], path)
-        found, passed_over = collector.found, collector.malformed + collector.unknown
-        await take_lines(collector, path, self.session.record)
+        found, passed_over = storer.found, storer.malformed + storer.unknown
+        await take_lines(storer, path, self.session.record)
         path.unlink()
-        return collector.found == found and collector.malformed + collector.unknown > passed_over
+        return storer.found == found and storer.malformed + storer.unknown > passed_over
 
     def _close(
-        self, collector: Collector, part: Part, batch: RemoteBatch, trouble: StoppedError | AwayError | None
+        self, storer: Storer, part: Part, batch: RemoteBatch, trouble: StoppedError | AwayError | None
     ) -> None:
         """Count what came, and tell what did not."""
         display = self.session.display
-        for line in collector.lines():
+        for line in storer.lines():
             display.warn(f"{batch.id}: {line}")
         if trouble is not None:
             display.warn(f"{batch.id}: what could not be read of its results is given up")
-        add_failed(self.session, collector)
-        replies, failed = len(collector.replied), len(collector.failed - collector.replied)
+        add_failed(self.session, storer)
+        replies, failed = len(storer.replied), len(storer.failed - storer.replied)
         reason = batch.trouble if trouble is None else "results could not be read"
         self.batches.close(part, replies=replies, failed=failed, reason=reason)
         missing = part.requests - replies

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING
 
 from m3ke_async.batch.calling import AwayError, GoneError, for_each
@@ -15,9 +14,9 @@ from m3ke_async.text import counted
 
 if TYPE_CHECKING:
     from m3ke_async.batch.client import BatchClient
-    from m3ke_async.batch.collect import Collector
     from m3ke_async.batch.remote import RemoteBatch
     from m3ke_async.batch.state import Batches, Part
+    from m3ke_async.batch.storing import Storer
     from m3ke_async.batch.submitting import Submitter
     from m3ke_async.batch.taking import Taker
     from m3ke_async.session import Session
@@ -95,7 +94,7 @@ class Waiter:
         try:
             batch = await self._client.retrieve(part.batch_id)
         except GoneError as gone:
-            run = self._session.directory.path
+            run = self._session.directory.quoted
             raise StoppedError(
                 f"{gone}; if the key is of the account that submitted it, forget it: m3ke batch cancel {run}"
             ) from None
@@ -115,10 +114,10 @@ class Waiter:
             return
         self._adapt(await self._taker.take(part, batch))
 
-    def _adapt(self, collector: Collector) -> None:
+    def _adapt(self, storer: Storer) -> None:
         """Start over where all was refused for something that can be sent otherwise."""
-        refused = collector.refused
-        if refused is None or collector.replied or _was_answered(self._session):
+        refused = storer.refused
+        if refused is None or storer.replied or _was_answered(self._session):
             return
         for request in requests_of(self._session.evaluation):
             if request.key == refused.key:
@@ -133,9 +132,8 @@ class Waiter:
         state = (batch.status, share)
         if self._said.get(part.name) != state:
             self._said[part.name] = state
-            done = "" if batch.total is None else f", {batch.done or 0:,} of {batch.total:,} done"
-            since = duration(max(0.0, time.time() - part.submitted_at))
-            self._session.display.say(f"{batch.id}: {batch.status}{done}, {since} after it was submitted")
+            since = duration(part.age)
+            self._session.display.say(f"{batch.id}: {batch.progress}, {since} after it was submitted")
 
 
 def _was_answered(session: Session) -> bool:

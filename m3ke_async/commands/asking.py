@@ -50,7 +50,7 @@ def plan(model: str | None, config: Path | None, *, quiet: bool, as_json: bool, 
     batch = filling = None
     if settings.batch:
         from m3ke_async.batch.client import batch_api
-        from m3ke_async.batch.write import Filling
+        from m3ke_async.batch.request_files import Filling
 
         batch = batch_api(target)
         filling = Filling(batch)

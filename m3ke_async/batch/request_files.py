@@ -83,7 +83,7 @@ def write_parts(
         replace: whether the replies take the place of earlier ones.
     """
     url, filling = api.url or "/v1/chat/completions", Filling(api)
-    lines = ((request_line(request, url)) for request in requests)
+    lines = (request_line(request, url) for request in requests)
     line = next(lines, None)
     if line is not None:
         filling.add(len(line))
@@ -91,8 +91,7 @@ def write_parts(
     while line is not None:
         part = Part(f"m3ke-{token_hex(8)}", 0, address, replace)
         with whole_file(batches.file(part)) as file:
-            count = 0
-            begins = False
+            count, begins = 0, False
             while line is not None and not begins:
                 file.write(line)
                 count += 1

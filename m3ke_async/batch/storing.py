@@ -53,8 +53,8 @@ class Refused:
 
 
 @dataclass(slots=True)
-class Collector:
-    """Takes one line of results after another.
+class Storer:
+    """Stores and counts what one line of results after another says.
 
     Attributes:
         store: keeps replies and failures.
@@ -195,18 +195,18 @@ class Collector:
         yield from (f"lines {what}: {count:,}" for count, what in odd if count)
 
 
-async def take_lines(collector: Collector, path: Path, record: Callable[[], None]) -> None:
+async def take_lines(storer: Storer, path: Path, record: Callable[[], None]) -> None:
     """Take the lines of a file of results.
 
     Args:
-        collector: takes them.
+        storer: of what they say.
         path: of the file.
         record: writes what was counted until then.
     """
     with path.open("rb") as file:
         # A line without an end is cut into pieces, none of which is a line.
         for number, raw in enumerate(iter(partial(file.readline, MAX_LINE), b""), 1):
-            collector.take(raw)
+            storer.take(raw)
             if number % _PASS == 0:
                 await asyncio.sleep(0)
             if number % _RECORD == 0:
@@ -220,8 +220,8 @@ def was_received(store: ReplyStore, key: bytes, since: float) -> bool:
     return reply is not None and reply.received_at >= since
 
 
-def add_failed(session: Session, collector: Collector) -> None:
+def add_failed(session: Session, storer: Storer) -> None:
     """Count the questions that results left without a reply."""
     tally = session.tally
-    tally.failed += len(collector.failed - collector.replied)
-    tally.failures.update(collector.failures)
+    tally.failed += len(storer.failed - storer.replied)
+    tally.failures.update(storer.failures)
