@@ -47,8 +47,11 @@ def near(text: str, options: OptionTexts) -> tuple[str, int, int] | None:
         and _share(own, said, pairs=True) >= _ENOUGH
         and all(_beats(own, other, said) for name, other in wanted.items() if name != letter)
     ]
-    if len(meant) != 1 or (
-        denies(chosen[0].lower(), options.asked) and not DENIES.search(options.plain[meant[0]])
+    if len(meant) != 1:
+        return None
+    denied = DENIES.search(options.plain[meant[0]]) is not None
+    if denied != (DENIES.search(chosen[0].lower()) is not None) and (
+        denied or denies(chosen[0].lower(), options.asked)
     ):
         return None
     return meant[0], *chosen.span()
@@ -74,7 +77,12 @@ def part(text: str, options: OptionTexts, stem: Stem) -> tuple[str, int, int] | 
     answer = _COMPLETES.match(text, place + len(lead)) if place >= 0 else None
     answer = answer or _CONCLUSION.search(text, max(0, len(text) - _SHORT))
     letter = _partial(answer[1], options, whole=True) if answer else None
-    return (letter, *answer.span(1)) if answer and letter else None
+    if answer and letter:
+        return letter, *answer.span(1)
+    last = _LAST_CLAUSE.search(text, max(0, len(text) - _SHORT))
+    meant = [name for name, own in options.dense.items() if last and _shortens(last[1], own)]
+    close = last and len(meant) == 1 and _MOST_OF * len(options.dense[meant[0]]) <= len(last[1])
+    return (meant[0], *last.span(1)) if last and close else None
 
 
 def _partial(said: str, options: OptionTexts, *, whole: bool = False) -> str | None:
@@ -101,11 +109,15 @@ def _first_of_two(char: str, options: OptionTexts) -> str | None:
 
 def _shortens(short: str, option: str) -> bool:
     """Whether the option's characters hold those of the short form in order, the first at the start."""
-    if len(short) <= _SHORTEST or short[0] != option[0]:
+    if len(short) <= _SHORTEST or short[0] != option[0] or _denials(short) != _denials(option):
         return False
     if len(option) < len(short) <= len(option) + 2:  # 五四爱国运动 for 五四运动
         return short[-1] == option[-1] and _in_order(option, short)
     return _in_order(short, option)
+
+
+def _denials(said: str) -> int:
+    return sum(said.count(char) for char in "不非没无未")
 
 
 def _in_order(chars: str, text: str) -> bool:
@@ -122,6 +134,9 @@ _COMPLETES = Pattern(
 _CONCLUSION = Pattern(
     r"(?:故|因此|所以|综上|考虑|可见)[^，,。；;\n]{0,8}?(?:是|为|选|考虑)([^，。,.;；、\n是为选]{2,24})[。.]?\s{0,4}\Z"
 )
+#: The last clause of a reply, and the share of an option that it must hold to shorten it.
+_LAST_CLAUSE = Pattern(r"[，,。]([\u4e00-\u9fff]{5,24})[。.]?\s{0,4}\Z")
+_MOST_OF = 0.6
 #: A few characters of Chinese, or Latin words of which none is too short.
 _WHOLE_WORDS = Pattern(
     r"[\u4e00-\u9fff]{1,24}|[A-Za-z]{4,24}(?:\s[A-Za-z]{2,24}){0,3}|[\u4e00-\u9fffA-Za-z0-9=]{3,24}"
