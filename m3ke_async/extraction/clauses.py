@@ -83,17 +83,19 @@ _RETRACT = Pattern(
 )
 #: A sentence that sums up or asks: it says nothing of the mention before, unless it only points at it.
 _SUMS_UP = Pattern(
-    r"[。.；;\n!！?？]\s{0,4}(?:下列|以下|以上|上述|(?:综上(?:所述|分析)?|总之|总的来说|总体来看|由此可见"
+    r"[。.；;\n!！?？]\s{0,4}(?:下列|以下|以上|上述|(?:因此|所以|综上(?:所述|分析)?|总之|总的来说|总体来看|由此可见"
     r"|overall\b|in (?:summary|conclusion|short)\b|to sum up)"
-    r"(?![\s,，:：但而因此所以故可见即这该它其个一种说法观点选项表述叙描陈是也都均皆并显然为明]{0,16}\Z))"
+    r"(?![\s,，:：但而因此所以故可见即这该此本它其个一种说法观点选项表述叙描陈判断理解是也都均皆并显然为明]{0,16}\Z))"
 )
 #: What only seems to hold.
 _SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
 #: What holds only in part.
 _PARTLY = Pattern(r"\b(?:part(?:ial)?ly|half)[ -]\Z|部分\Z")
+#: A conclusion that begins in between, with a subject of its own.
+_HENCE = Pattern(r"[，,。；;\n]\s?(?:因此|所以|故|综上)(?![这该它其此本项选也就才应]{0,4}\Z)")
 #: Right after the option at the start: it was only tried.
 _RECANTED = Pattern(
-    r"\s?[?？。.…—，,!！-]{0,3}\s?(?:不对(?!的)|不[，,。]|错了|等等|等一下|no[,.!]|wait\b|hmm)|\s?[?？]\s?\S"
+    r"\s?[?？。.…—，,!！-]{0,3}\s?(?:不对(?!的)|不[，,。]|错了|等(?:等|一下)[，,。！!…—]|no[,.!]|wait\b|hmm)|\s?[?？]\s?\S"
 )
 _NEGATED = Pattern(r"[不非没未]|not\b|n't")
 #: What denies that the question's kind holds the option that follows.
@@ -377,6 +379,8 @@ def _is_spoilt(gap: str, says: Says) -> bool:
         return "\n" in gap
     if says is TRUE:
         return _PARTLY.search(gap) is not None
+    if says in _STATED and _HENCE.search(gap):
+        return True
     return says in _FIRM and (_KEPT if says is REJECT else _NEGATED).search(gap) is not None
 
 

@@ -59,7 +59,7 @@ def remarked(text: str, mentions: Sequence[Mention], asked: Asked) -> Mention | 
     if said is None:
         return None
     if _DIFFERS.search(asked.stem.text):
-        letter = _odd({letter: _features(telling) for letter, telling in said.own.items()})
+        letter = _odd({letter: _features(telling) for letter, telling in said.own.items()}, enough=1)
     elif asked.asks is NOT:
         letter = _odd(said.shared)
     else:
@@ -138,12 +138,12 @@ def _is_key(telling: Sequence[str], stem: Stem) -> bool:
     )
 
 
-def _odd(said: dict[str, set[str]]) -> str:
+def _odd(said: dict[str, set[str]], enough: int = _ENOUGH) -> str:
     """The letter that alone lacks words of the question that all others have, empty where there is none."""
     lacking = {
         letter: set.intersection(*_others(said, letter)).difference(mine) for letter, mine in said.items()
     }
-    odd = [letter for letter, telling in lacking.items() if _is_enough(telling)]
+    odd = [letter for letter, telling in lacking.items() if _is_enough(telling, enough)]
     return odd[0] if len(odd) == 1 else ""
 
 
@@ -151,8 +151,8 @@ def _others(said: dict[str, set[str]], letter: str) -> list[set[str]]:
     return [features for other, features in said.items() if other != letter]
 
 
-def _is_enough(telling: set[str]) -> bool:
-    return len(telling) >= _ENOUGH or any(map(_is_word, telling))
+def _is_enough(telling: set[str], enough: int = _ENOUGH) -> bool:
+    return len(telling) >= enough or any(map(_is_word, telling))
 
 
 def _features(told: Sequence[str]) -> set[str]:

@@ -246,7 +246,7 @@ RULES: tuple[Rule, ...] = (
         Says.ANSWER,
         "a label other than answer",
         "final|verdict|decision|pick|selection|output|result|in the end",
-        r"(?:\s(?:pick|verdict|decision|call|selection))?\s?(?:[:=]|-\s)\s{0,3}[(\[\"']{0,2}@",
+        r"(?:\s(?:pick|verdict|decision|call|selection))?\s?(?:[:=]|-\s)\s{0,3}[(\[\"']{0,2}@(?!\s(?:is|are|was|has)\b)",
         "A is a port. Verdict: B (D is old)",
         "A is a port. Final B (D is old)",
     ),
@@ -712,7 +712,7 @@ RULES: tuple[Rule, ...] = (
         Says.FALSE,
         "said to be wrong",
         "不|非|未|没有|错误|错|有误|并非",
-        r"(?!的?(?:是|一项|选项|说法|表述)(?![不没]))(?:(?<=[不非未有])(?:太|完全|够|一定|是|那么|能算|算|能)?(?:正确|对|准确|符合|恰当|成立|合理|属实|妥|合适|适合|合题意|精确|真)(?!的[是为])"
+        r"(?!的?(?:是|一项|选项|说法|表述)(?![不没]))(?:(?<=[不非未有])(?:太|完全|够|一定|是|那么|能算|算|能)?(?:正确|对|准确|符合|恰当|成立|合理|属实|妥|合适|适合|合题意|精确|真)(?!的[是为有])"
         r"|(?<=不)相?符|(?<=错误)|(?<=错)(?=[的了。，,;；\s)）|@]|\Z)|(?<=有误)|(?<=并非))",
         "A项错误，C项错误，D项有误",
         "A项存疑，C项存疑，D项存疑",
@@ -752,7 +752,7 @@ RULES: tuple[Rule, ...] = (
         Says.FAILS,
         "said not to be what is asked for",
         "不是|不属于|不能|不会|不可能|不行|不选|不在其中|不在其列|不在此列|不在其内|不在之列|未列入|没有列入|未包括|没有这一项|没有这项",
-        "",
+        r"(?<!不选)|(?<=不选)(?!\s?@)",
         "A、C不是首都，D也不是",
         "A、C或是首都，D也或是",
         reach=6,
