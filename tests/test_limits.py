@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from m3ke_async.limits import LAG, WINDOW, RequestPace, Room, TokenEstimate, TokenPace
+from m3ke_async.limits import LAG, PACE_SHARE, WINDOW, RequestPace, Room, TokenEstimate, TokenPace
 from tests import fake_time
 
 
@@ -164,6 +164,15 @@ def test_no_window_of_tokens_exceeds_the_limit_but_by_one_request_alone(
     for index, (time, amount) in enumerate(sent):
         within = [other for start, other in sent[: index + 1] if start > time - WINDOW]
         assert sum(within) <= limit * (1 + 1e-9) or within == [amount]
+
+
+def test_no_minute_of_a_server_holds_more_tokens_than_its_limit() -> None:
+    pace = TokenPace(1000.0)
+    pace.reserve(900.0, 100.0)
+    paid_off = 100.0 + 900 / 1000 * 60 / PACE_SHARE
+    assert paid_off < 160
+    assert pace.wait(100.0, paid_off) == 0  # fits beside it
+    assert paid_off + pace.wait(200.0, paid_off) > 160  # does not, in any minute
 
 
 def test_equal_requests_use_the_whole_rate() -> None:
