@@ -302,7 +302,9 @@ def _shared(texts: Sequence[str]) -> int:
 _OPENS = Pattern(r"(?:\A|\n)[\s*•·>#-]{0,6}((?:\d{1,2}\s?[.、)）．]|[①-⑳])?\s{0,2})\Z")
 #: An operator before or after a number: the number is a part of a calculation and not its result.
 _OPERATOR_BEFORE = Pattern(r"(?:[×÷*+^/]|[a-zA-Z]\s?→)\s?\Z")
-_OPERATOR_AFTER = Pattern(r"[\s}]{0,2}(?:[×÷*+^=](?!=|>)|-\s?\d|/\s?(?:[\dπ(]|[a-z](?![a-z])))")
+_OPERATOR_AFTER = Pattern(
+    r"[\s}]{0,2}(?:[×÷*+^=](?!=|>)|-\s?(?:\d|[a-z](?![a-z]))|/\s?(?:[\dπ(]|[a-z](?![a-z])))"
+)
 
 
 def _apart(text: str, start: int, end: int) -> bool:
