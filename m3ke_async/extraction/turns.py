@@ -40,6 +40,8 @@ _ON_A_LINE = (
     rf"\d{{1,3}}[.、．]\s?(?:下列|以下|关于|[^\n]{{4,120}}{_GAP})",
     rf"(?:[（(]?\d{{1,3}}[)）.]|{_FIGURES}[、.．])\s?(?:下列|以下|which of the following){_ASKS}",
 )
+#: The characters with which these begin, so that other lines are passed over at once.
+_FIRST = r"#【\[（(\d一二三四五六七八九十题问指思变下另再例第单多项选相类似同更补拓巩课强练习试训请用提qeptuhisrfnab"
 _OFFER = (
     r"(?:是否)?需要我|要不要我|[你您]?还?想要?(?:我|了解|知道)|如果[你您]还?(?:需要|想|希望|愿意)"
     r"|would you like|do you want|want me to|shall i|should i|let me know"
@@ -52,7 +54,7 @@ RUNS_ON = Pattern(
     r"|(?<=。)(?=(?-i:[^。Aa]{0,127}+[Aa]))\s{0,2}[^\n。]{4,120}[?？)）是为]\s{0,3}A\s?[.、．:：)）][^\n]{1,80}?\sB\s?[.、．:：)）]"
     rf"|(?<=。)\d{{1,3}}[.、．]\s?[^\n]{{4,120}}{_GAP}"
     rf"|(?<=。)\s?(?:题目|问题|指令|请回答|练习){_NUMBER}\s?[:：]"
-    rf"|(?<=\n)\s{{0,4}}(?:{'|'.join(_ON_A_LINE)})"
+    rf"|(?<=\n)\s{{0,4}}(?=[{_FIRST}])(?:{'|'.join(_ON_A_LINE)})"
     rf"|(?:(?<=[?？]\n)|(?<=的是\n)|(?<=[（(][)）]\n)|(?<=[（(] [)）]\n))(?={_IN_LINES})"
     r"|(?<=<)(?:\|[a-z_]{2,24}\|>|/s>|eos_token>|end_of_turn>"
     rf"|eo[a-z]>(?=[^\n]{{4,160}}{_IN_LINE}))"
