@@ -41,7 +41,10 @@ _ON_A_LINE = (
     rf"(?:[（(]?\d{{1,3}}[)）.]|{_FIGURES}[、.．])\s?(?:下列|以下|which of the following){_ASKS}",
 )
 #: The characters with which these begin, so that other lines are passed over at once.
-_FIRST = r"#【\[（(\d一二三四五六七八九十题问指思变下另再例第单多项选相类似同更补拓巩课强练习试训请用提qeptuhisrfnab"
+_FIRST = (
+    r"#【\[（(\d一二三四五六七八九十"
+    "题问指思变下另再例第单多项选相类似同更补拓巩课强练习试训请用提qeptuhisrfnab"
+)
 _OFFER = (
     r"(?:是否)?需要我|要不要我|[你您]?还?想要?(?:我|了解|知道)|如果[你您]还?(?:需要|想|希望|愿意)"
     r"|would you like|do you want|want me to|shall i|should i|let me know"
