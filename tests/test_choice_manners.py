@@ -692,6 +692,43 @@ MANNERS: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
         },
     ),
     (
+        "一年有几个季节",
+        ("两个", "三个", "四个", "五个"),
+        {
+            "C": [
+                "【正解】：C\n（三个的说法来自古埃及。）",
+                "〔选〕C\n〔析〕春夏秋冬共四个。两个（A）、三个（B）、五个（D）都不是现在的分法。",
+                "〖答案〗C",
+                "结论=C。A和B是别的历法。",
+                "应选A。再一想，春夏秋冬，答案应该是C而不是A。",
+                "我先写了A，但正确答案为C，不选A。",
+                "A——哦不，春夏秋冬，选C。",
+                "看起来应为B这项。选C。",
+                "Option C. Some calendars have two (A), the old Egyptian one three (B), and a few know five (D) of them.",
+                "A, B and D belong to other calendars. That makes C the odd one out.",
+            ],
+            "": [
+                "选B。所以本题答案是C。",
+                "选A。\n\n选C。\n\n选A。",
+                "一年有六个季节，选项中没有正确答案。三个只是古埃及的分法。",
+                "四个选项都不符合，五个也只是民间的说法。",
+                "There are six of them. That is not among the given options, so none of the options fits 五个.",
+            ],
+        },
+    ),
+    (
+        "Which sentence contains a mistake?",
+        ("He go home.", "She sings well.", "They are here.", "I like tea."),
+        {
+            "A": [
+                'A) "go" needs an s after "he". This one has an error.\nB) Fine.\nC) Fine.\nD) Fine.',
+                "B is fine. C is fine. D has no error.",
+                "A contains a mistake: it should be goes.",
+            ],
+            "": ["All of them are fine."],
+        },
+    ),
+    (
         "下列动物属于哺乳动物的是",
         ("企鹅", "蝙蝠", "鳄鱼", "青蛙"),
         {

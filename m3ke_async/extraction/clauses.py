@@ -95,7 +95,7 @@ _PARTLY = Pattern(r"\b(?:part(?:ial)?ly|half)[ -]\Z|部分\Z")
 _HENCE = Pattern(r"[，,。；;\n]\s?(?:因此|所以|故|综上)(?![这该它其此本项选也就才应]{0,4}\Z)")
 #: Right after the option at the start: it was only tried.
 _RECANTED = Pattern(
-    r"\s?[?？。.…—，,!！-]{0,3}\s?(?:不对(?!的)|不[，,。]|错了|等(?:等|一下)[，,。！!…—]|no[,.!]|wait\b|hmm)|\s?[?？]\s?\S"
+    r"\s?[?？。.…—，,!！-]{0,3}\s?[啊哦呃嗯哎]?(?:不对(?!的)|不[，,。]|错了|等(?:等|一下)[，,。！!…—]|no[,.!]|wait\b|hmm)|\s?[?？]\s?\S"
 )
 _NEGATED = Pattern(r"[不非没未]|not\b|n't")
 #: What denies that the question's kind holds the option that follows.

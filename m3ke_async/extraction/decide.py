@@ -10,7 +10,7 @@ from m3ke_async.extraction.clauses import is_retracted
 from m3ke_async.extraction.mentions import LETTERS, Mention
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import NOT, RIGHT
-from m3ke_async.extraction.rules import ALSO, ANSWER, CROSS, FALSE, LIKELY, TICK, TRUE, UNSURE
+from m3ke_async.extraction.rules import ALSO, ANSWER, CROSS, FALSE, LIKELY, REJECT, TICK, TRUE, UNSURE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,10 +79,15 @@ def statement(form: str, events: Sequence[Event]) -> Pick:
     for earlier in reversed(stated[:-1]):
         named = set(earlier.letters)
         if named != letters and not named > letters:
-            if not is_retracted(form, earlier.at + 1, last.at):
+            if not (is_retracted(form, earlier.at + 1, last.at) or named <= _ruled_out(events, last.at)):
                 letters |= named
             break
     return picked(letters, last.rule, last.mention)
+
+
+def _ruled_out(events: Sequence[Event], at: int) -> set[str]:
+    """The letters that are ruled out after the place, as in C而不是A."""
+    return {letter for event in events if event.says is REJECT and event.at > at for letter in event.letters}
 
 
 def _apart(events: Sequence[Event]) -> tuple[list[Event], list[Event], list[Event]]:

@@ -70,6 +70,8 @@ _FIRST, _LAST = 400, 800
 #: How many blanks markup may leave between a letter and its bracket.
 _BLANKS = 3
 _BLANK = (" ", "\t", "\u3000")
+#: The beginning of a line before what stands first on it, with its bullet or number.
+OPENS = Pattern(r"(?:\A|\n)[\s*•·>#-]{0,6}((?:\d{1,2}\s?[.、)）．]|[①-⑳])?\s{0,2})\Z")
 _BULLETS = " -*•·>#\t"
 _LINE_START = frozenset(_BULLETS + "\n")
 _LIST_BEFORE = frozenset("选案是为:：择项除】]>{(（,，。；;、了以故\n")
@@ -272,7 +274,8 @@ def _after_text(text: str, mention: Mention, asked: Asked) -> Mention:
     start = mention.start - (text[mention.start - 1] == " ") - len(option)
     if len(option) < 2 or start < 0 or not text.startswith(option, start):
         return mention
-    return mention._replace(start=start, told=True)
+    opens = OPENS.search(text, max(0, start - 16), start) is not None
+    return mention._replace(start=start, told=True, heading=mention.heading and opens)
 
 
 def _skip_back(text: str, place: int) -> int:

@@ -18,11 +18,13 @@ _INVISIBLE = (
     "\U000e0000-\U000e01ef"
 )
 _UNSEEN = Pattern(f"[{_INVISIBLE}*`](?:(?<=[*`])[*`]*)?")
+_BRACKETS = dict(zip("〔〕〖〗", "【】【】", strict=True))
 #: What the table below may exchange; ASCII, simplified Chinese and usual punctuation are left alone.
 _ALIKE = (
     "\u00a0\u0130\u0370-\u04ff\u1680-\u1fff\u2000-\u200a\u2028\u2029\u2100-\u214f\u2460-\u24ff\u3000\u3200-\u33ff"
     "\ue000-\uf8ff\uff01-\uff07\uff0a\uff0b\uff0d-\uff19\uff1c-\uff5e\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff"
     + "".join(SIMPLIFIED)
+    + "".join(_BRACKETS)
 )
 _SPECIAL = Pattern(f"[{_ALIKE}]")
 #: The characters with which all begins that is exchanged, taken out or overwritten, and the tags of thoughts.
@@ -64,7 +66,7 @@ def _table() -> dict[str, str]:
         table.update({chr(first + place): chr(65 + place) for place in range(26)})
     table.update(dict.fromkeys(map(chr, range(0xE000, 0xF900)), " "))  # private use: the rules' own marks
     table.update({"\u3000": " ", "\u00a0": " ", "\u2028": "\n", "\u2029": "\n", "\u0130": "I"})
-    table.update(_CYRILLIC_AND_GREEK)
+    table.update(_CYRILLIC_AND_GREEK | _BRACKETS)
     table.update(SIMPLIFIED)
     for code in range(0x2460, 0x2474):  # numbers of a list in circles, which options name in this form
         table.pop(chr(code), None)

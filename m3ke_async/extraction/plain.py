@@ -19,7 +19,7 @@ _WORDS = {
     "zh-answer": r"【?(?:正确|最终)?答案】?(?:是|为)?[:：]?\s?",
     "en-answer": r"(?:[Tt]he )?(?:correct |final )?[Aa]nswer(?: is|:) ",
     "zh-conclude": r"(?:故|因此|所以|本题|应)选择?",
-    "zh-choose": r"我选择?",
+    "zh-chosen": r"我?选择?",
 }
 _PLAIN = Pattern(
     rf"\s{{0,4}}(?:\*\*)?(?:{'|'.join(f'({words})' for words in _WORDS.values())}|(?:选项)?)(?:\*\*)?"

@@ -25,7 +25,8 @@ RIGHT, WRONG, NOT = Asks
 _WRONG = Words(
     r"不正确|错误|错的|有误|不恰当|不当|不对|不准确|不成立|不妥|不合理|不确切|不合适|不科学|不真实"
     r"|有(?:语病|歧义|毛病|错别字|别字)|存在(?:语病|歧义|毛病|错别字|别字)",
-    r"\b(?:false\b|incorrect|untrue|wrong)|n[o'’]t (?:true|correct|right|accurate|valid)",
+    r"\b(?:false\b|incorrect|untrue|wrong)|n[o'’]t (?:true|correct|right|accurate|valid)"
+    r"|\b(?:contains?|has|have)\s(?:an?\s)?(?:[a-z]{2,16}\s)?(?:error|mistake)",
 )
 #: What did not happen may be a cause that the question asks about.
 _NO_CAUSE = "(?!.{0,30}(?:原因|因为|结果|后果|影响|意义))"

@@ -48,6 +48,14 @@ _OPENING = Pattern(
     r"|(?i:sure|certainly|of course|hello|hi|okay|ok)[,!. ](?![^.!\n:]{0,60}\b(?:[A-D]|is)\b)[^.!\n:]{0,40}"
     r"(?:help|answer|question|analy[sz]e|solution)[^.!\n:]{0,16}[!:.\n]\s{0,4})"
 )
+#: The reply finds no option right; what it names beside that is not meant.
+_NONE_FITS = Words(
+    r"选项(?:中|里|内)?(?:都|均|并|却|也)?(?:没有|无)(?:一个)?(?:正确|符合|合适|对的|与|该|这|此)"
+    r"|没有(?:任何)?一?[个项]?(?:正确|符合|合适)(?:的|条件的|题意的|要求的)?(?:选项|答案)|(?:四个|所有|以上|给出的)选项[都均](?:不|没)",
+    r"\bnone of (?:them|these|the (?:given |above |listed |provided )?(?:options|choices|answers))\b"
+    r"|n[o'’]t (?:appear )?(?:among|in|one of) the (?:given |listed |provided |above )?(?:options|choices)\b"
+    r"|\bno (?:correct|matching|suitable) (?:option|answer|choice)\b",
+)
 #: The longest reply in which a bare letter, without brackets or words, is not a name of some quantity.
 _SHORT = 80
 #: Before a bare number: it is a result; the signs that also serve on the way count at the end only.
@@ -119,6 +127,8 @@ class Reader:
         pick = self._weigh(text, letters, asked, complete=complete)
         if not asked.has_options or (pick.letters and pick.rule not in {"single", ""}):
             return self._concluded(text, letters, pick, asked) if pick.rule in self._verdicts else pick
+        if not asked.none_of_them and _NONE_FITS.search(text):
+            return NOTHING
         texts = self._texts(text, [] if pick.rule else letters, asked)
         if pick.rule:  # a single letter may belong to the text of an option that is the whole reply
             told = self._weigh(text, texts, asked, complete=complete)

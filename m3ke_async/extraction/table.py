@@ -10,7 +10,7 @@ from m3ke_async.extraction.rules import MENTION, Place, Rule, Says, Tier
 RULES_VERSION = "7"
 
 _IS = r"[\s:：=是为应该当选择就只能最终显然即乃便仍还填的故无疑】\])）〕」』>》“\"#,，-]{0,16}"
-_CHOSEN = r"(?:择|取|定|了|出|的?是|为|答案)?[:：\s]{0,3}@"
+_CHOSEN = r"(?:择|取|定|了|出|的?是|为|答案)?】?[:：\s]{0,3}@"
 _SO = rf"[^{MENTION}。；\n]{{0,8}}"
 
 RULES: tuple[Rule, ...] = (
@@ -43,7 +43,7 @@ RULES: tuple[Rule, ...] = (
         Says.ANSWER,
         "a label other than 答案",
         "正解|解答|回答|作答|结论|结果|答え|选择|最终|最后|终选|答|输出",
-        r"(?:は|[:：是为]|[】\]])\s{0,3}@",
+        r"(?:は|[】\]]?[:：是为=]|[】\]])\s{0,3}@",
         "结论：B，A 不是",
         "回答时要看B，A 不是",
     ),
@@ -57,6 +57,17 @@ RULES: tuple[Rule, ...] = (
         rf"(?<![全筛多单竞评]选){_CHOSEN}",
         "要我说选B，A 是港口",
         "不选B，A 是港口",
+    ),
+    Rule(
+        "zh-chosen",
+        Tier.STATEMENT,
+        Place.BEFORE,
+        Says.ANSWER,
+        "选 and an option as a sentence of its own",
+        "\n|。",
+        r"\s{0,3}我?选择?[:：\s]{0,2}@(?=\s?[。.!！\n]|\s?\Z)",
+        "首都应为A这座。选B。",
+        "首都应为A这座。选B些。",
     ),
     Rule(
         "zh-conclude",
@@ -517,7 +528,7 @@ RULES: tuple[Rule, ...] = (
         Says.ANSWER,
         "the option, then its role without a verb, English",
         "the",
-        r"(?: correct| right| best| only| final){1,2} (?:answer|choice|option)\b",
+        r"(?:(?: correct| right| best| only| final){1,2} (?:answer|choice|option)| odd one out)\b",
         "(A) is a port, which makes B the final choice",
         "(A) is a port, which makes B the final harbour",
         reach=1,
@@ -736,7 +747,7 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.FALSE,
         "a flaw of the kind that explanations name",
-        "有语病|有歧义|有错别字|曲解|歪曲|以偏概全|过于绝对|太绝对|说法绝对|表述绝对|绝对化|张冠李戴|偷换概念|无中生有|于文无据|文中无据|牵强|因果颠倒|因果倒置|强加因果"
+        "有问题|有语病|有歧义|有错别字|曲解|歪曲|以偏概全|过于绝对|太绝对|说法绝对|表述绝对|绝对化|张冠李戴|偷换概念|无中生有|于文无据|文中无据|牵强|因果颠倒|因果倒置|强加因果"
         "|缺主语|缺少主语|缺谓语|缺少谓语|缺宾语|缺少宾语|两面对一面|一面对两面|否定不当|用词不当|杂糅|语义重复|站不住脚"
         "|扩大范围|扩大了|缩小范围|缩小了|夸大|答非所问|混淆|不合逻辑|语序不当|搭配不当|成分残缺|残缺|重复啰嗦|前后矛盾|极端|片面|没有体现|未体现"
         "|没有涉及|未涉及|未提及|没有提到|没有提及|违背|违反题意|与题意无关|与题干无关|与题目无关|与本题无关|与题无关|无关",
@@ -840,7 +851,8 @@ RULES: tuple[Rule, ...] = (
         Says.FALSE,
         "said to be wrong, English",
         "incorrect|incorrectly|wrong|false|inaccurate|untrue|unlikely|not correct|not right|not true"
-        "|not accurate|not the",
+        "|not accurate|not the|has an error|has a mistake|contains an error|contains a mistake|is in error"
+        "|mistaken",
         r"\b",
         "A is wrong. C is wrong. D is false.",
         "A is odd. C is odd. D is odd.",
@@ -864,7 +876,7 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.TRUE,
         "said to be right, English",
-        "correct|correctly|true|right|accurate|accurately|valid|fits",
+        "correct|correctly|true|right|accurate|accurately|valid|fits|fine|no error|no mistake|error-free",
         r"\b",
         "A is a port. B is correct. C is far.",
         "A is a port. B is far. C is far.",

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.lazy import lazy
-from m3ke_async.extraction.mentions import LETTERS, Mention, joined
+from m3ke_async.extraction.mentions import LETTERS, OPENS, Mention, joined
 from m3ke_async.extraction.patterns import Pattern
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class _Claims:
         self._taken[start:end] = b"1" * (end - start)
         if letter not in LETTERS:
             return  # a text that two options share
-        line = _OPENS.search(self._text, max(0, start - 16), start)
+        line = OPENS.search(self._text, max(0, start - 16), start)
         if line is not None and self._taken.find(b"1", line.start(1), start) >= 0:
             line = None  # what looks like the number of a list is an option
         opens, first = line is not None, line.start(1) if line else start
@@ -298,12 +298,10 @@ def _shared(texts: Sequence[str]) -> int:
     )
 
 
-#: The beginning of a line before what stands first on it, with its bullet or number.
-_OPENS = Pattern(r"(?:\A|\n)[\s*•·>#-]{0,6}((?:\d{1,2}\s?[.、)）．]|[①-⑳])?\s{0,2})\Z")
 #: An operator before or after a number: the number is a part of a calculation and not its result.
 _OPERATOR_BEFORE = Pattern(r"(?:[×÷*+^/]|[a-zA-Z]\s?→)\s?\Z")
 _OPERATOR_AFTER = Pattern(
-    r"[\s}]{0,2}(?:[×÷*+^=](?!=|>)|-\s?(?:\d|[a-z](?![a-z]))|/\s?(?:[\dπ(]|[a-z](?![a-z])))"
+    r"[\s}]{0,2}(?:[×÷*+^=](?!=|>)|-\s?(?:\d|[a-z](?![a-z]))|/\s?(?:[\dπ(]|[a-z](?![a-z])))|\((?=[\da-z])"
 )
 
 
