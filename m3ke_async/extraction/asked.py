@@ -30,7 +30,7 @@ _NONE = Pattern(
 )
 _STANDING = Pattern(r"(?<![A-Za-z0-9_])[A-D](?![A-Za-z0-9_])")
 #: An option that joins single letters, in at most so many characters, and the words that may join them.
-_NAMES = Pattern(r"(?<![A-Za-z0-9_])[A-Z]\s?[和与及]\s?[A-Z](?![A-Za-z0-9_])")
+_NAMES = Pattern(r"[A-Z](?<![A-Za-z0-9_].)\s?[和与及]\s?[A-Z](?![A-Za-z0-9_])")
 _SHORT = 12
 _AND_ANY = "[和与及、]"
 _AND = Pattern(_AND_ANY)
@@ -80,6 +80,8 @@ class Asked:
     @lazy
     def texts_with_letters(self) -> re.Pattern[str] | None:
         """Options that hold a letter as a name of their own, as H与D does; None where none does."""
+        if not _NAMES.search("\n".join(self.options.values())):
+            return None
         own = [text for text in self.options.values() if 2 < len(text) <= _SHORT and _NAMES.search(text)]
         return re.compile("|".join(_AND.sub(f"{_AND_ANY}", re.escape(text)) for text in own)) if own else None
 

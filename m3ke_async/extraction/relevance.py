@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from m3ke_async.extraction.lazy import lazy
-from m3ke_async.extraction.patterns import Pattern
+from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import Asks
 from m3ke_async.extraction.texts import words
 
@@ -64,10 +64,11 @@ _QUOTES = "”\"'》」』’ "
 _IN_BRACKETS = Pattern(r"[(（][^()（）]{0,40}[)）]?")
 _POINTS = Pattern(r"\s?(?:这|本|该|此|答|应|故|所以|因此|(?i:this|the (?:answer|correct)))")
 #: Before what others hold, and after what is granted or asked.
-_ATTRIBUTED = Pattern(
-    r"(?:很多|不少|许多|有些|大家|普通)人|有人|人们|常被|[误以]为|误认|people|mistak|misconcept"
-    r"|(?:有[的些]?|一些|部分|个别)(?:学者|专家|观点|资料|教材|书|说法|意见)|一种(?:观点|说法|意见|看法)"
-    r"|\bsome (?:scholars|experts|argue|say)"
+_WHO = "(?:学者|专家|观点|资料|教材|书|说法|意见)"
+_ATTRIBUTED = Words(
+    rf"很多人|不少人|许多人|普通人|人们|常被|误[为认]|以为|有(?:些?人|[的些]?{_WHO})|一(?:些{_WHO}|种(?:观点|说法|意见|看法))"
+    rf"|部分{_WHO}|个别{_WHO}",
+    r"people|mistak|misconcept|\bsome (?:scholars|experts|argue|say)",
 )
 _TURNS = Pattern(r"[，,]\s?(?:但|不过|然而|而不?是|却|(?i:but\b|however|not\b))|吗?[？?]|吗")
 DENIES = Pattern(
