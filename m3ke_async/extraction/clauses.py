@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.echoes import RULE, echoes, is_of_question
 from m3ke_async.extraction.events import Event
+from m3ke_async.extraction.hedges import (
+    clause_before,
+    doubts,
+    is_doubted_after,
+    is_supposed,
+    is_tried,
+    is_weighed,
+)
 from m3ke_async.extraction.noise import LETTERS
 from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import NOT, RIGHT, WRONG, without_flawless
@@ -20,7 +27,6 @@ from m3ke_async.extraction.rules import (
     FALSE,
     HOLDS,
     LIKELY,
-    MENTION,
     ONLY,
     REJECT,
     TICK,
@@ -51,52 +57,17 @@ _NEGATIVE = Words(
 _POSITIVE = Words(r"正(?<!不正)确|符(?<!不符)合|对的|成立", r"\b(?:correct|true\b|right\b)")
 _STOPS = ("", "。", ".", "\n", "!", "！")
 _PAUSE = "，,。；;\n"
-_CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTALL)
-#: Words before a statement, in its clause, that take it back.
-_UNSURE_BEFORE = Words(
-    r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|很多人|不少人|许多人|有些人|大家|以为(?<!可以为)"
-    r"|检验|验证|验算|同学|误选|误认|误判|错选|表面上?看|表面上|初看|乍一?看|第一眼|第一反应|(?:起初|最初|一开始|本来)[^，。]{0,4}(?:会|可能|想|以为|倾向|选)"
-    r"|容易(?:误|混|错|选错|被|让人)|易[错混](?:项|点|的|\Z)|[干迷][扰惑](?:项|选项|性)"
-    r"|例如|比如|格式|其他|其余|另外|其次"
-    r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
-    r"if\b(?<![a-z]if)|at first\b|first glance|initially|suppose|might|whether|although|though\b|why\b"
-    r"|for example|such as|other|not\b|n't\b|is it\b|than\s?\Z",
-)
-#: A denial inside what names the option: "the one that isn't is B".
-_RELATIVE = Pattern(r"[tw](?<!\w.)(?:(?<=t)hat|(?<=w)(?:hich|ho))\s[a-z]{2,6}(?:\s?not|n['’]t)\b")
 _WRONG_LABEL = Pattern(r"(?:错误|错|incorrect|wrong)的?\s?\Z")
-#: A condition with no more than mentions between it and the statement that it takes back.
-_SUPPOSED = Pattern(
-    r"[如假倘要i](?:(?<=如)果|(?<=假)如|(?<=倘)若|(?<=要)是|f(?<=\bif)\b)"
-    r"(?:[^。！!？?；;\n，,]{0,24}|(?<=如果)(?:是|本|这道)?(?:题目?|题干|问)[^。！!？?；;\n]{0,32})\Z"
-)
-#: Words after a mention that take the statement back.
-_UNSURE_AFTER = Pattern(
-    rf"\s{{0,2}}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"
-    rf"|(?:is|are) (?:wrong|incorrect|false|not))|[^{MENTION}。；;\n]{{0,6}}[吗？?]"
-)
-_RETRACT = Pattern(
-    r"(?:\A|[。！!？?\n，,…—\-.\s(（])(?:不对|不[，,]|错了|等等|等一下|更正|纠正|修正|重新|抱歉|口误|哦|但?仔细|但?再(?:想|看)|但?后来"
-    r"|不过(?:仔细|再)|wait|actually|no,|correction|sorry|oops|hmm|hold on|on second thought"
-    r"|let me re|i made|my mistake|scratch that)"
-    r"|改为|改选|更正为|修改为|应改|(?:前面|上面|之前|刚才|刚刚|以上)[^。\n]{0,12}(?:有误|错|不对)|算错|搞错|看错|记错|弄错|漏掉|漏算"
-)
 #: A sentence that sums up or asks: it says nothing of the mention before, unless it only points at it.
 _SUMS_UP = Pattern(
     r"[。.；;\n!！?？]\s{0,4}(?:下列|以下|以上|上述|(?:因此|所以|综上(?:所述|分析)?|总之|总的来说|总体来看|由此可见"
     r"|overall\b|in (?:summary|conclusion|short)\b|to sum up)"
     r"(?![\s,，:：但而因此所以故可见即这该此本它其个一种说法观点选项表述叙描陈判断理解是也都均皆并显然为明]{0,16}\Z))"
 )
-#: What only seems to hold.
-_SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
 #: What holds only in part.
 _PARTLY = Pattern(r"\b(?:part(?:ial)?ly|half)[ -]\Z|部分\Z")
 #: A conclusion that begins in between, with a subject of its own.
 _HENCE = Pattern(r"[，,。；;\n]\s?(?:因此|所以|故|综上)(?![这该它其此本项选也就才应]{0,4}\Z)")
-#: Right after the option at the start: it was only tried.
-_RECANTED = Pattern(
-    r"\s?[?？。.…—，,!！-]{0,3}\s?[啊哦呃嗯哎]?(?:不对(?!的)|不[，,。]|错了|等(?:等|一下)[，,。！!…—]|no[,.!]|wait\b|hmm)|\s?[?？]\s?\S"
-)
 _NEGATED = Pattern(r"[不非没未]|not\b|n't")
 #: What denies that the question's kind holds the option that follows.
 _LACKS = ("不包括", "不包含", "不含")
@@ -117,8 +88,6 @@ _CUE_ENDS = frozenset(
 )
 _ALL = Pattern(r"都|均|全|\ball\b|every")
 _ALL_OTHERS = Pattern(r"\s?[以之]?外?[，,]?\s?其[他余它](?:选项|各项|三[项个])?[都均皆全](?:是|属于)")
-_WHETHER = Pattern(r"[是能可]否|\bwhether\b")
-_CONTRAST = Pattern(r"但|然而|实际|其实|却|不过|\bbut\b|however|actually|in fact")
 #: After an option's text that only begins a sentence; a comma may also follow an answer.
 _GOES_ON, _COMMA = Pattern(r"\s?、"), Pattern(r"\s?[、，,]")
 _TOPIC_COLON = Pattern(r"\s?[:：]")
@@ -227,14 +196,12 @@ class Grammar:
     def _stands(self, form: str, mention: Mention, start: int, at: int, asked: Asked, *, says: Says) -> Says:
         """What is left of a statement in its clause, which may doubt or deny it."""
         said = form[start:at]
-        before = _clause(form, start + (said[:1] in _PAUSE))
-        if (before and _UNSURE_BEFORE.search(_RELATIVE.sub("", before))) or _is_supposed(form, start, at):
-            return UNSURE
-        if is_attributed(before + said):
+        before = clause_before(form, start + (said[:1] in _PAUSE))
+        if doubts(before) or is_supposed(form, start, at) or is_attributed(before + said):
             return UNSURE
         if says in _COMPARED:
             return self._compared(form, at, says, asked)
-        if _UNSURE_AFTER.match(form, at + 1):
+        if is_doubted_after(form, at + 1):
             return UNSURE
         if says is ANSWER and _WRONG_LABEL.search(before) and asked.asks is RIGHT:
             return FALSE
@@ -251,7 +218,7 @@ class Grammar:
         for rule, pattern in self._start:
             if not pattern.match(form):
                 continue
-            if _RECANTED.match(form, at + 1):
+            if is_tried(form, at + 1):
                 return None
             if self._weak.first(
                 form, at + 1, min(shape.next_place(0), at + 16), most=8 if mention.told else 3
@@ -317,11 +284,7 @@ class Grammar:
             return None
         if found.rule.of_question and not is_of_question(form, found.end, asked):
             return None
-        unsure = (
-            _WHETHER.search(form, at + 1, found.end)
-            or (_SEEMING.search(gap) and _CONTRAST.search(form, found.end))
-            or _UNSURE_BEFORE.search(_clause(form, at))
-        )
+        unsure = is_weighed(form, at + 1, found.end, gap) or doubts(clause_before(form, at))
         return Event(at, mention.letters, UNSURE if unsure else found.rule.says, found.rule.name, mention)
 
 
@@ -351,11 +314,6 @@ def _goes_on(shape: Shape, index: int) -> bool:
     if index + 1 == len(shape.places):
         return False
     return not shape.text[shape.places[index] + 1 : shape.next_place(index)].strip(" ,，;；、。.")
-
-
-def _is_supposed(form: str, place: int, at: int) -> bool:
-    """Whether a condition stands before the statement that begins at the place, in its clause."""
-    return _SUPPOSED.search(form[max(0, place - 40) : at]) is not None
 
 
 def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit | None:
@@ -393,15 +351,3 @@ def _by_polarity(said: str, asked: Asked) -> Says:
     if not wrong and asked.asks is WRONG and (flawed != said or _POSITIVE.search(said)):
         return TRUE
     return LIKELY
-
-
-def _clause(form: str, place: int) -> str:
-    """What stands in the clause before the place."""
-    before = form[max(0, place - 24) : place]
-    cut = _CLAUSE_START.match(before)
-    return before[cut.end() :] if cut else before
-
-
-def is_retracted(form: str, start: int, end: int) -> bool:
-    """Whether something between the two places takes back what was said before."""
-    return _RETRACT.search(form, start, end) is not None

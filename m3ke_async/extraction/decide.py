@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from m3ke_async.extraction.clauses import is_retracted
+from m3ke_async.extraction.hedges import is_retracted
 from m3ke_async.extraction.mentions import LETTERS, Mention
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import NOT, RIGHT

@@ -1,0 +1,85 @@
+"""What takes back what a reply says of an option: doubt in the same clause, a word of correction after it."""
+
+from __future__ import annotations
+
+import re
+
+from m3ke_async.extraction.patterns import Pattern, Words
+from m3ke_async.extraction.rules import MENTION
+
+_CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,]|\.\s)", re.DOTALL)
+#: Words before a statement, in its clause, that take it back.
+_UNSURE_BEFORE = Words(
+    r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|很多人|不少人|许多人|有些人|大家|以为(?<!可以为)"
+    r"|检验|验证|验算|同学|误选|误认|误判|错选|表面上?看|表面上|初看|乍一?看|第一眼|第一反应|(?:起初|最初|一开始|本来)[^，。]{0,4}(?:会|可能|想|以为|倾向|选)"
+    r"|容易(?:误|混|错|选错|被|让人)|易[错混](?:项|点|的|\Z)|[干迷][扰惑](?:项|选项|性)"
+    r"|例如|比如|格式|其他|其余|另外|其次"
+    r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
+    r"if\b(?<![a-z]if)|at first\b|first glance|initially|suppose|might|whether|although|though\b|why\b"
+    r"|for example|such as|other|not\b|n't\b|is it\b|than\s?\Z",
+)
+#: A denial inside what names the option: "the one that isn't is B".
+_RELATIVE = Pattern(r"[tw](?<!\w.)(?:(?<=t)hat|(?<=w)(?:hich|ho))\s[a-z]{2,6}(?:\s?not|n['’]t)\b")
+#: A condition with no more than mentions between it and the statement that it takes back.
+_SUPPOSED = Pattern(
+    r"[如假倘要i](?:(?<=如)果|(?<=假)如|(?<=倘)若|(?<=要)是|f(?<=\bif)\b)"
+    r"(?:[^。！!？?；;\n，,]{0,24}|(?<=如果)(?:是|本|这道)?(?:题目?|题干|问)[^。！!？?；;\n]{0,32})\Z"
+)
+#: Words after a mention that take the statement back.
+_UNSURE_AFTER = Pattern(
+    rf"\s{{0,2}}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"
+    rf"|(?:is|are) (?:wrong|incorrect|false|not))|[^{MENTION}。；;\n]{{0,6}}[吗？?]"
+)
+_RETRACT = Pattern(
+    r"(?:\A|[。！!？?\n，,…—\-.\s(（])(?:不对|不[，,]|错了|等等|等一下|更正|纠正|修正|重新|抱歉|口误|哦|但?仔细|但?再(?:想|看)|但?后来"
+    r"|不过(?:仔细|再)|wait|actually|no,|correction|sorry|oops|hmm|hold on|on second thought"
+    r"|let me re|i made|my mistake|scratch that)"
+    r"|改为|改选|更正为|修改为|应改|(?:前面|上面|之前|刚才|刚刚|以上)[^。\n]{0,12}(?:有误|错|不对)|算错|搞错|看错|记错|弄错|漏掉|漏算"
+)
+#: Right after the option at the start: it was only tried.
+_RECANTED = Pattern(
+    r"\s?[?？。.…—，,!！-]{0,3}\s?[啊哦呃嗯哎]?(?:不对(?!的)|不[，,。]|错了|等(?:等|一下)[，,。！!…—]|no[,.!]|wait\b|hmm)|\s?[?？]\s?\S"
+)
+#: What only seems to hold.
+_SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
+_WHETHER = Pattern(r"[是能可]否|\bwhether\b")
+_CONTRAST = Pattern(r"但|然而|实际|其实|却|不过|\bbut\b|however|actually|in fact")
+
+
+def clause_before(form: str, place: int) -> str:
+    """What stands in the clause before the place."""
+    before = form[max(0, place - 24) : place]
+    cut = _CLAUSE_START.match(before)
+    return before[cut.end() :] if cut else before
+
+
+def doubts(before: str) -> bool:
+    """Whether these words of a clause take back the statement that follows them."""
+    return bool(before) and _UNSURE_BEFORE.search(_RELATIVE.sub("", before)) is not None
+
+
+def is_supposed(form: str, place: int, at: int) -> bool:
+    """Whether a condition stands before the statement that begins at the place, in its clause."""
+    return _SUPPOSED.search(form[max(0, place - 40) : at]) is not None
+
+
+def is_doubted_after(form: str, place: int) -> bool:
+    """Whether the words at the place take back the statement before them."""
+    return _UNSURE_AFTER.match(form, place) is not None
+
+
+def is_tried(form: str, place: int) -> bool:
+    """Whether the words at the place, after the first option of a reply, say that it was only tried."""
+    return _RECANTED.match(form, place) is not None
+
+
+def is_weighed(form: str, start: int, end: int, gap: str) -> bool:
+    """Whether it is only asked, or only seems, that what stands between the places holds."""
+    if _WHETHER.search(form, start, end):
+        return True
+    return _SEEMING.search(gap) is not None and _CONTRAST.search(form, end) is not None
+
+
+def is_retracted(form: str, start: int, end: int) -> bool:
+    """Whether something between the two places takes back what was said before."""
+    return _RETRACT.search(form, start, end) is not None
