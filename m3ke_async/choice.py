@@ -58,12 +58,14 @@ class Choice:
         outcome: answered, ambiguous, unparsed, refused or truncated.
         rule: id of the rule that decided, None where none did.
         span: where in the original reply the choice stands, end exclusive.
+        rules_version: of the rules that decided, or found nothing.
     """
 
     letter: str | None
     outcome: Outcome
     rule: str | None = None
     span: tuple[int, int] | None = None
+    rules_version: str = RULES_VERSION
 
 
 def extract_choice(

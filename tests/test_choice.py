@@ -84,6 +84,7 @@ def test_a_place_is_a_choice_where_the_options_are_known() -> None:
         ("<think>A，B，还是C", None, Outcome.TRUNCATED),
         ("<think>A</think>再想想<think>C</think>B", "B", Outcome.ANSWERED),
         ("<think>A<think>C</think>D</think>B", "B", Outcome.ANSWERED),
+        ("<think>A<think>C</think>D", None, Outcome.TRUNCATED),
         ("<think></think>B", "B", Outcome.ANSWERED),
         ("答案是B<think>A?</think>", "B", Outcome.ANSWERED),
         ("标签`<think>`不计入，答案是B", "B", Outcome.ANSWERED),
@@ -170,7 +171,11 @@ def test_every_letter_has_a_rule_of_the_table_behind_it() -> None:
         rule = extract_choice(reply, CITIES, CAPITAL).rule
         assert rule is not None
         assert rule.removeprefix("text:") in names
-    assert RULES_VERSION
+
+
+def test_every_choice_tells_the_version_of_the_rules() -> None:
+    for reply in ("B", "答案：B", "答案是A或B", "我不知道。", ""):
+        assert extract_choice(reply, CITIES, CAPITAL).rules_version == RULES_VERSION
 
 
 @pytest.mark.parametrize(
@@ -233,6 +238,7 @@ def test_the_example_of_the_documentation_is_true() -> None:
     page = (Path(__file__).parents[1] / "docs" / "extraction.md").read_text(encoding="utf-8")
     reply = "A项是港口，C、D两项太远，故选B。"
     assert f'"{reply}"' in page
+    assert f"choice.rules_version  # '{RULES_VERSION}'" in page
     assert extract_choice(reply, CITIES, CAPITAL, "stop") == Choice(
         "B", Outcome.ANSWERED, "zh-conclude", (16, 17)
     )
