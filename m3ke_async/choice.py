@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 from m3ke_async.errors import UsageError
 from m3ke_async.extraction.asked import Asked
 from m3ke_async.extraction.mentions import LETTERS
-from m3ke_async.extraction.normalise import bold_ticked, invisible, is_plain, same_alphabet, without_markup
+from m3ke_async.extraction.normalise import (
+    bold_ticked,
+    invisible,
+    is_plain,
+    same_alphabet,
+    struck_out,
+    without_markup,
+)
 from m3ke_async.extraction.original import without
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.plain import plain
@@ -57,8 +64,7 @@ class Choice:
         letter: 'A' to 'D', or None.
         outcome: answered, ambiguous, unparsed, refused or truncated.
         rule: id of the rule that decided, None where none did.
-        span: where in the original reply the choice stands, end exclusive: the letter, the option's text, or
-            the last option ruled out where the one that is left is chosen.
+        span: where in the original reply the choice stands, end exclusive.
         rules_version: of the rules that decided, or found nothing.
     """
 
@@ -87,9 +93,6 @@ def extract_choice(
         finish_reason: the provider's word; `length` turns a missing choice into `truncated`.
         reasoning: thoughts that came in a field of their own; never read for a letter.
         policy: one of `POLICIES`.
-
-    Raises:
-        UsageError: there is no such policy.
     """
     if policy != "careful":
         return _by_indicator(reply, policy)
@@ -137,7 +140,7 @@ def _legible(reply: str, reasoning: str | None) -> tuple[str, list[Cuts]] | None
         return None
     middle = [(_HEAD, len(said) - _TAIL)] if len(said) > _HEAD + _TAIL else []
     read, skipped = without(said, middle, mark="\n")
-    read = bold_ticked(read)
+    read = struck_out(bold_ticked(read))
     seen, unseen = without(read, invisible(read))
     return without_markup(same_alphabet(seen)), [way for way in (unseen, skipped, cuts) if way.places]
 

@@ -66,6 +66,8 @@ _SUMS_UP = Pattern(
 )
 #: What holds only in part.
 _PARTLY = Pattern(r"\b(?:part(?:ial)?ly|half)[ -]\Z|部分\Z")
+#: Right before a flaw: there is none.
+_NO_FLAW = Pattern(r"(?:没有?|未|无|不存在)[^，。；;\n不]{0,4}\Z")
 #: A conclusion that begins in between, with a subject of its own.
 _HENCE = Pattern(r"[，,。；;\n]\s?(?:因此|所以|故|综上)(?![这该它其此本项选也就才应]{0,4}\Z)")
 _NEGATED = Pattern(r"[不非没未]|not\b|n't")
@@ -221,7 +223,7 @@ class Grammar:
             if is_tried(form, at + 1):
                 return None
             if self._weak.first(
-                form, at + 1, min(shape.next_place(0), at + 16), most=8 if mention.told else 3
+                form, at + 1, min(shape.next_place(0), at + 16), asked, most=8 if mention.told else 3
             ):
                 continue
             if mention.lettered:
@@ -259,7 +261,7 @@ class Grammar:
 
     def _compared(self, form: str, at: int, says: Says, asked: Asked) -> Says:
         """What "only this one" or "all but this one" comes to, by the predicate that follows."""
-        found = self._weak.first(form, at + 1, at + 24)
+        found = self._weak.first(form, at + 1, at + 24, asked)
         holds = None if found is None else found.rule.says
         fits = None if holds is None else asked.fits(holds)
         if says is ONLY:
@@ -276,13 +278,12 @@ class Grammar:
         """What the words after the mention say of it."""
         form, at = shape.text, shape.places[index]
         following = shape.next_place(index)
-        found = rules.first(form, at + 1, min(following + 8, at + _ON), most=following - at - 1)
+        end = min(following + 8, at + _ON)
+        found = rules.first(form, at + 1, end, asked, most=following - at - 1)
         if found is None:
             return None
         gap = form[at + 1 : found.start]
-        if "答案" in gap or "剩" in gap or _SUMS_UP.search(gap):
-            return None
-        if found.rule.of_question and not is_of_question(form, found.end, asked):
+        if "答案" in gap or "剩下" in gap or _SUMS_UP.search(gap):
             return None
         unsure = is_weighed(form, at + 1, found.end, gap) or doubts(clause_before(form, at))
         return Event(at, mention.letters, UNSURE if unsure else found.rule.says, found.rule.name, mention)
@@ -294,11 +295,11 @@ class _Both:
     def __init__(self, other: Cued, latin: Cued) -> None:
         self._other, self._latin = other, latin
 
-    def first(self, form: str, start: int, end: int, *, most: int = _ON) -> Hit | None:
+    def first(self, form: str, start: int, end: int, asked: Asked, *, most: int = _ON) -> Hit | None:
         """The first predicate between the two places that is near enough to its start."""
-        best = _near_enough(self._other, form, start, end, most)
+        best = _near_enough(self._other, form, start, end, asked, most=most)
         if _LATIN.search(form, start, end):
-            latin = _near_enough(self._latin, form, start, end, most)
+            latin = _near_enough(self._latin, form, start, end, asked, most=most)
             best = latin if latin and (best is None or latin.start < best.start) else best
         return best
 
@@ -316,7 +317,7 @@ def _goes_on(shape: Shape, index: int) -> bool:
     return not shape.text[shape.places[index] + 1 : shape.next_place(index)].strip(" ,，;；、。.")
 
 
-def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit | None:
+def _near_enough(cued: Cued, form: str, start: int, end: int, asked: Asked, *, most: int) -> Hit | None:
     """The first match that begins within its rule's reach and at most `most` characters on."""
     place = start
     while place < end:
@@ -325,7 +326,10 @@ def _near_enough(cued: Cued, form: str, start: int, end: int, most: int) -> Hit 
             return None
         gap = form[start : hits[0].start]
         for hit in hits:
-            if len(gap) <= hit.rule.reach and not _is_spoilt(gap, hit.rule.says):
+            rule = hit.rule
+            if len(gap) > rule.reach or _is_spoilt(gap, rule.says):
+                continue
+            if not rule.of_question or is_of_question(form, hit.end, asked):
                 return hit
         place = hits[0].start + 1
     return None
@@ -337,6 +341,8 @@ def _is_spoilt(gap: str, says: Says) -> bool:
         return "\n" in gap
     if says is TRUE:
         return _PARTLY.search(gap) is not None
+    if says is FALSE:
+        return _NO_FLAW.search(gap) is not None
     if says in _STATED and _HENCE.search(gap):
         return True
     return says in _FIRM and (_KEPT if says is REJECT else _NEGATED).search(gap) is not None

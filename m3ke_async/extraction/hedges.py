@@ -15,7 +15,7 @@ _UNSURE_BEFORE = Words(
     r"|容易(?:误|混|错|选错|被|让人)|易[错混](?:项|点|的|\Z)|[干迷][扰惑](?:项|选项|性)"
     r"|例如|比如|格式|其他|其余|另外|其次"
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
-    r"if\b(?<![a-z]if)|at first\b|first glance|initially|suppose|might|whether|although|though\b|why\b"
+    r"if\b(?<![a-z]if)|at first\b|first glance|initially|tempt|suppose|might|whether|although|though\b|why\b"
     r"|for example|such as|other|not\b|n't\b|is it\b|than\s?\Z",
 )
 #: A denial inside what names the option: "the one that isn't is B".

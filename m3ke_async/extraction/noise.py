@@ -39,6 +39,8 @@ _FORMULA = Pattern(
 _CHANCE = Pattern(r"[A-D]\)\s?[:=≈]\s?(?:0?\.\d|\d{1,2}(?:\.\d+)?%)")
 #: A letter, then a sign of equality or a bond: the letter after it is a part of the formula.
 _BOND = Pattern(r"(?<![A-Za-z])[A-Z]\s?[=≡]\Z")
+#: A single letter before a bracket: P(A), r(A).
+_FUNCTION = Pattern(r"(?<![A-Za-z])[A-Za-z]\Z|[A-Z]\Z")
 #: One letter after another by rank.
 _ORDER = Pattern(r"[A-D]\s{0,2}[<>]\s{0,2}\Z")
 #: A number that is no number of a list, so that the letter after it is a unit.
@@ -71,7 +73,7 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     """
     right = text[end : end + 1]
     if right not in _FREE and (
-        (right in _AFTER_STARTS and text.startswith(_AFTER, end))
+        (right in _AFTER_STARTS and text.startswith(_AFTER, end) and not _is_group(right, asked))
         or _FORMULA.match(text, end)
         or (
             _ENGLISH.match(text, end)
@@ -92,6 +94,11 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     return "\u4e00" <= left <= "\u9fff" and left not in _STOPS and text[start - 1 : end] in asked.names
 
 
+def _is_group(right: str, asked: Asked) -> bool:
+    """Whether the question asks for one of several groups, which A组 then names."""
+    return right == "组" and "组" in asked.question
+
+
 def _is_named(text: str, start: int, left: str, asked: Asked) -> bool:
     """Whether the word before makes the letter a name: 维生素, vitamin, a point, a path."""
     place = start
@@ -100,7 +107,7 @@ def _is_named(text: str, start: int, left: str, asked: Asked) -> bool:
     last = text[place - 1 : place]
     if left not in _SIGNS_BEFORE and last not in _ENDS_BEFORE and not last.isdecimal():
         return False
-    if left == "(" and text[start - 2 : start - 1].isupper():
+    if left == "(" and _FUNCTION.search(text, max(0, start - 3), start - 1):
         return (
             text[start - 2] != "P" or text[start] in asked.own_letters or _CHANCE.match(text, start) is None
         )

@@ -47,6 +47,7 @@ _OPTION_LINE = Pattern(
     r"[ \t]{0,2}(?P<after>\*\*)?[^\n*]{1,200}(?P<bold>\*\*[ \t]{0,4})?$",
     re.MULTILINE,
 )
+_STRUCK = Pattern(r"~~([^~\n]{1,200})~~")
 _ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&apos;": "'"}
 _FORMULA = Pattern(r"(?!.{0,200}boxed)(?=.{0,200}[\\^_=|<>∩∪∈])")
 _LINE_ENDS = ("\\n", "<br", "</p", "</li", "</div", "</tr")
@@ -116,6 +117,11 @@ def bold_ticked(text: str) -> str:
     if place < 0:
         return text
     return text[:place] + "☑ " + text[place + 2 :]
+
+
+def struck_out(text: str) -> str:
+    """The text with a cross for the mark that ends struck out words; same length."""
+    return _STRUCK.sub(r"  \1✗ ", text) if "~~" in text else text
 
 
 def _parts(text: str, start: int, end: int) -> bool:

@@ -61,12 +61,13 @@ _NEXT |= {
 #: What a sentence speaks of, by its name; laws are only cited.
 _NAMED = Pattern(r"《[^《》\n]{1,30}(?<![法例定释典])》|“[^“”\n]{1,30}”|\"[^\"\n]{1,30}\"")
 _QUOTES = "”\"'》」』’ "
+_TITLE = Pattern(r"《[^《》]{1,20}》")
 _IN_BRACKETS = Pattern(r"[(（][^()（）]{0,40}[)）]?")
 _POINTS = Pattern(r"\s?(?:这|本|该|此|答|应|故|所以|因此|(?i:this|the (?:answer|correct)))")
 #: Before what others hold, and after what is granted or asked.
 _WHO = "(?:学者|专家|观点|资料|教材|书|说法|意见)"
 _ATTRIBUTED = Words(
-    rf"很多人|不少人|许多人|普通人|人们|常被|误[为认]|以为|有(?:些?人|[的些]?{_WHO})|一(?:些{_WHO}|种(?:观点|说法|意见|看法))"
+    rf"很多人|不少人|许多人|普通人|人们(?![把将称叫所])|常被|误[为认]|以为|有(?:些?人|[的些]?{_WHO})|一(?:些{_WHO}|种(?:观点|说法|意见|看法))"
     rf"|部分{_WHO}|个别{_WHO}",
     r"people|mistak|misconcept|\bsome (?:scholars|experts|argue|say)",
 )
@@ -293,7 +294,7 @@ def is_bare(text: str, mention: Mention, asked: Asked) -> bool:
     """
     if len(text) > _SHORT:
         return False
-    around = text[: mention.start] + " " + _IN_BRACKETS.sub("", text[mention.end :])
+    around = text[: mention.start] + " " + _TITLE.sub("", _IN_BRACKETS.sub("", text[mention.end :]))
     said = words(around)
     known = asked.stem.content | EMPTY if asked.asks is Asks.RIGHT else EMPTY
     other = sum(len(word) for word in said if word not in known)

@@ -50,6 +50,7 @@ _NUMBERS |= {
     "final": -1,
     "最后": -1,
     "首": 0,
+    "末": -1,
 }
 #: The most places at which an option's text, a place or a number is looked for in a reply.
 _MOST = 64
@@ -58,12 +59,14 @@ _LATIN = Pattern("[a-z]{3}")
 _NUMERIC = Pattern(
     "[0-9〇零一二两三四五六七八九十百千万亿]|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twe|teen"
 )
+#: What may follow a number and is no unit of it.
+_NO_UNITS = "都也是不和与或为的等均皆对错而则"
 #: The longest reply in which what tells an option from the others may stand for it.
 _SHORT = 60
 _ARTICLE = Pattern(r"\s{0,3}(?:the|an?)\s(?=[a-z])", re.IGNORECASE)
 _PLACE = Pattern(
     r"(倒数第|第)\s?([一二三四1-4])\s?(?:[个项条种]|个?选项|个?答案)(?:选项|答案|说法|选择)?(?!字母|字符|数|人|年|次|步|句|词)"
-    r"|(最后|首)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
+    r"|(最后|首|末)一?[个项](?:选项|答案|说法|选择)?(?!字母|字符|数|人|步|句|词)"
     r"|选项\s?([一二三四1-4])(?!\d)"
 )
 #: A number in a circle where only an option's can stand.
@@ -222,7 +225,7 @@ class OptionTexts:
 
     def _is_of_else(self, after: str) -> bool:
         """Whether the number before this counts something else than the options do."""
-        counts = "\u4e00" <= after <= "\u9fff" or after == "%"
+        counts = ("\u4e00" <= after <= "\u9fff" and after not in _NO_UNITS) or after == "%"
         return counts and not any(after in text for text in self.dense.values())
 
     def is_asked(self, mention: Mention) -> bool:
@@ -301,7 +304,7 @@ def _shared(texts: Sequence[str]) -> int:
 #: An operator before or after a number: the number is a part of a calculation and not its result.
 _OPERATOR_BEFORE = Pattern(r"(?:[×÷*+^/]|[a-zA-Z]\s?→)\s?\Z")
 _OPERATOR_AFTER = Pattern(
-    r"[\s}]{0,2}(?:[×÷*+^=](?!=|>)|-\s?(?:\d|[a-z](?![a-z]))|/\s?(?:[\dπ(]|[a-z](?![a-z])))|\((?=[\da-z])"
+    r"[\s}]{0,2}(?:[×÷*+^=](?!=|>)|-\s?(?:\d|[a-z](?![a-z]))|/\s?(?:[\dπ(]|[a-z](?![a-z])))|\((?=[\da-z])|\)(?=[a-z])"
 )
 
 

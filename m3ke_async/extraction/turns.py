@@ -53,7 +53,7 @@ _OFFER = (
 #: Each begins with one of a few characters, so that all else is passed over at once. The `weak` ones end a
 #: stretch only if it chooses one option.
 RUNS_ON = Pattern(
-    r"[\n题问<。\[](?:(?<=[A-H]题)目|(?<=[A-H]问)题\s?[:：]|(?<=下一题)\s?[:：]"
+    r"[\n题问<。\[】](?:(?<=[A-H]题)目|(?<=[A-H]问)题\s?[:：]|(?<=下一题)\s?[:：]"
     r"|(?<=。)(?=(?-i:[^。Aa]{0,127}+[Aa]))\s{0,2}[^\n。]{4,120}[?？)）是为]\s{0,3}A\s?[.、．:：)）][^\n]{1,80}?\sB\s?[.、．:：)）]"
     rf"|(?<=。)\d{{1,3}}[.、．]\s?[^\n]{{4,120}}{_GAP}"
     rf"|(?<=。)\s?(?:题目|问题|指令|请回答|练习){_NUMBER}\s?[:：]"
@@ -62,6 +62,7 @@ RUNS_ON = Pattern(
     r"|(?<=<)(?:\|[a-z_]{2,24}\|>|/s>|eos_token>|end_of_turn>"
     rf"|eo[a-z]>(?=[^\n]{{4,160}}{_IN_LINE}))"
     r"|(?<=\[)inst\]"
+    rf"|(?<=】)\s{{0,3}}【{_HEAD}】"
     rf"|(?P<weak>(?<=\n)\s{{0,4}}(?:以下是|下面是|以下为|下面为)|(?<=[\n。])\s{{0,4}}(?:{_OFFER})))",
     re.IGNORECASE,
 )
