@@ -9,6 +9,7 @@ from m3ke_async.extraction.events import Event
 from m3ke_async.extraction.hedges import (
     clause_before,
     doubts,
+    is_disputed,
     is_doubted_after,
     is_supposed,
     is_tried,
@@ -199,7 +200,11 @@ class Grammar:
         """What is left of a statement in its clause, which may doubt or deny it."""
         said = form[start:at]
         before = clause_before(form, start + (said[:1] in _PAUSE))
-        if doubts(before) or is_supposed(form, start, at) or is_attributed(before + said):
+        if (
+            doubts(before)
+            or is_supposed(form, start, at)
+            or is_attributed(clause_before(form, start, _BACK) + said)
+        ):
             return UNSURE
         if says in _COMPARED:
             return self._compared(form, at, says, asked)
@@ -286,6 +291,7 @@ class Grammar:
         if "答案" in gap or "剩下" in gap or _SUMS_UP.search(gap):
             return None
         unsure = is_weighed(form, at + 1, found.end, gap) or doubts(clause_before(form, at))
+        unsure = unsure or is_disputed(form, found.end)
         return Event(at, mention.letters, UNSURE if unsure else found.rule.says, found.rule.name, mention)
 
 

@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from m3ke_async.extraction.hedges import is_retracted
+from m3ke_async.extraction.hedges import is_doubted_after, is_retracted
 from m3ke_async.extraction.mentions import LETTERS, Mention
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import NOT, RIGHT
@@ -224,7 +224,8 @@ def last_result(text: str, mentions: Sequence[Mention]) -> Mention | None:
     )
     alone = len({mention.letters for mention in told[results[-1] :]}) == len(last.letters) == 1
     undone = _ASKED_BACK.search(text, last.end) or _NO_RESULT.search(text, last.end)
-    return last if alone and not goes_on and not undone else None
+    stands = not undone and not is_doubted_after(text, last.end)
+    return last if alone and not goes_on and stands else None
 
 
 def odds(text: str, mentions: Sequence[Mention]) -> Pick:

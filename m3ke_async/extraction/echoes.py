@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from m3ke_async.extraction.events import Event
+from m3ke_async.extraction.hedges import clause_before, doubts, is_disputed
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.rules import FAILS, HOLDS, Says
 
@@ -36,9 +37,9 @@ def echoes(
         if index in known:
             continue
         says, place = _said_after(shape, index, asked)
-        if says is None:
-            continue
         at = shape.places[index]
+        if says is None or doubts(clause_before(shape.text, at)) or is_disputed(shape.text, place):
+            continue
         found[index] = Event(at, mention.letters, says, RULE, mention)
         if says is HOLDS and _ALL.search(shape.text, at, place):
             for earlier in range(index - 1, -1, -1):

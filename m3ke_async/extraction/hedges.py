@@ -29,6 +29,13 @@ _SUPPOSED = Pattern(
 _UNSURE_AFTER = Pattern(
     rf"\s{{0,2}}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"
     rf"|(?:is|are) (?:wrong|incorrect|false|not))|[^{MENTION}。；;\n]{{0,6}}[吗？?]"
+    rf"|[^{MENTION}，,。；;\n]{{0,12}}[，,。；;]\s?(?:[但而]是?)?[这此][种个样一]{{0,2}}的?(?:算法|想法|解法|思路|计算|推理|选法)"
+    r"[^，,。\n]{0,4}(?:错|有误|不(?:正确|对|成立))"
+)
+#: After a verdict: it is asked, or it is the claim that is wrong.
+_DISPUTED = Pattern(
+    rf"[^{MENTION}。；;，,\n?？]{{0,16}}(?:吗|[?？])"
+    rf"|[^{MENTION}。；;，,\n]{{0,16}}的?(?:说法|观点|看法|认识|想法|结论)[^{MENTION}。；;，,\n]{{0,4}}(?:错|有误|不(?:正确|对|成立|准确|妥))"
 )
 _RETRACT = Pattern(
     r"(?:\A|[。！!？?\n，,…—\-.\s(（])(?:不对|不[，,]|错了|等等|等一下|更正|纠正|修正|重新|抱歉|口误|哦|但?仔细|但?再(?:想|看)|但?后来"
@@ -46,9 +53,9 @@ _WHETHER = Pattern(r"[是能可]否|\bwhether\b")
 _CONTRAST = Pattern(r"但|然而|实际|其实|却|不过|\bbut\b|however|actually|in fact")
 
 
-def clause_before(form: str, place: int) -> str:
-    """What stands in the clause before the place."""
-    before = form[max(0, place - 24) : place]
+def clause_before(form: str, place: int, reach: int = 24) -> str:
+    """What stands in the clause before the place, at most so far back."""
+    before = form[max(0, place - reach) : place]
     cut = _CLAUSE_START.match(before)
     return before[cut.end() :] if cut else before
 
@@ -78,6 +85,11 @@ def is_weighed(form: str, start: int, end: int, gap: str) -> bool:
     if _WHETHER.search(form, start, end):
         return True
     return _SEEMING.search(gap) is not None and _CONTRAST.search(form, end) is not None
+
+
+def is_disputed(form: str, place: int) -> bool:
+    """Whether what was said up to the place is only asked, or is called wrong itself."""
+    return _DISPUTED.match(form, place) is not None
 
 
 def is_retracted(form: str, start: int, end: int) -> bool:

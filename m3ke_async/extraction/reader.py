@@ -18,6 +18,7 @@ from m3ke_async.extraction.decide import (
     statement,
     verdict,
 )
+from m3ke_async.extraction.hedges import clause_before, doubts, is_retracted
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.numbering import ROWS, numbered
 from m3ke_async.extraction.patterns import Pattern, Words
@@ -25,7 +26,7 @@ from m3ke_async.extraction.polarity import RIGHT, WRONG
 from m3ke_async.extraction.relevance import answers_question, is_bare, is_listed, names_else, speaks_of
 from m3ke_async.extraction.remarks import remarked
 from m3ke_async.extraction.rewording import near, part
-from m3ke_async.extraction.rules import HOLDS, REJECT, TRUE, Tier
+from m3ke_async.extraction.rules import ANSWER, HOLDS, REJECT, TRUE, Tier
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
 from m3ke_async.extraction.together import LEFT_OUT, left_out, says_of_all
@@ -98,6 +99,7 @@ class Reader:
         self._grammar = Grammar(rules)
         self._names = frozenset(rule.name for rule in rules)
         self._statements = frozenset(rule.name for rule in rules if rule.tier is Tier.STATEMENT)
+        self._answers = frozenset(rule.name for rule in rules if rule.says is ANSWER)
         self._verdicts = frozenset(rule.name for rule in rules if rule.says in (TRUE, HOLDS))
 
     def read(self, text: str, asked: Asked, *, complete: bool) -> Pick:
@@ -126,7 +128,7 @@ class Reader:
         letters = find_letters(text, asked)
         pick = self._weigh(text, letters, asked, complete=complete)
         if not asked.has_options or (pick.letters and pick.rule not in {"single", ""}):
-            return self._concluded(text, letters, pick, asked) if pick.rule in self._verdicts else pick
+            return self._concluded(text, letters, pick, asked)
         if not asked.none_of_them and _NONE_FITS.search(text):
             return NOTHING
         texts = self._texts(text, [] if pick.rule else letters, asked)
@@ -144,12 +146,21 @@ class Reader:
         return told._replace(rule=f"text:{told.rule}") if told.rule else told
 
     def _concluded(self, text: str, letters: list[Mention], pick: Pick, asked: Asked) -> Pick:
-        """A verdict, or what the reply states after it by another option's text."""
-        if not _CONCLUDES.search(text, pick.end):
+        """A pick, or what the reply states after it by another option's text, if that stands above it."""
+        if pick.rule in self._verdicts:
+            goes_on = _CONCLUDES.search(text, pick.end) is not None
+        else:
+            goes_on = pick.rule in self._statements and is_retracted(text.lower(), pick.end, len(text))
+        if not goes_on:
             return pick
         texts = self._texts(text, letters, asked)
         told = self._weigh(text, texts, asked, complete=True) if len(texts) > len(letters) else NOTHING
-        return told._replace(rule=f"text:{told.rule}") if told.rule in self._statements else pick
+        stated = told.rule in self._statements and told.letters != pick.letters
+        if stated and pick.rule not in self._verdicts:  # a correction says what is asked for
+            stated = told.start > pick.end and (
+                told.rule in self._answers or asked.stem.is_taken_up(clause_before(text, told.start, _EDGE))
+            )
+        return told._replace(rule=f"text:{told.rule}") if stated else pick
 
     def _sense(self, text: str, texts: Sequence[Mention], asked: Asked) -> Pick:
         """What the reply comes to where no clause says it; the first reading that finds it counts."""
@@ -282,15 +293,10 @@ def _is_through(pick: Pick, events: Sequence[Event]) -> bool:
 
 def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
     """Whether the only option named can be meant: a bare number or letter only at the end of a reply."""
+    if text[mention.start - 1 : mention.start] in {"非", "不", "未"}:
+        return False
     if not mention.lettered:
-        option = asked.texts.dense.get(mention.letters, "")
-        if not (is_weak(option) and is_weak(text[mention.start : mention.end])):
-            return _is_meant(text, mention, asked)
-        result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
-        before = text[max(0, mention.start - 24) : mention.start].rstrip(" ")
-        if _ASKING.match(text, mention.end):
-            return False
-        return result.search(before) is not None or asked.says_before(before)
+        return _is_text_alone(text, mention, asked)
     if (
         mention.worded
         and not mention.told
@@ -302,9 +308,9 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
         begins_list = mention.letters == "A" and mention.heading and mention.opens
         if begins_list or (mention.worded and _TOPIC.match(text, mention.end)):
             return False
-    if text[mention.start - 1 : mention.start] in {"非", "不", "未"} or _LOOKS_AT.search(
-        text, max(0, mention.start - 24), mention.start
-    ):
+    if _LOOKS_AT.search(text, max(0, mention.start - 24), mention.start):
+        return False
+    if doubts(clause_before(text, mention.start).lower()):
         return False
     plain = not (mention.heading or mention.worded or mention.told or mention.start < mention.core[0])
     if (
@@ -314,6 +320,18 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
     ):
         return False
     return _ASKING.match(text, mention.end) is None
+
+
+def _is_text_alone(text: str, mention: Mention, asked: Asked) -> bool:
+    """Whether the only option named, by its text, can be meant; a bare number counts as a result only."""
+    option = asked.texts.dense.get(mention.letters, "")
+    if not (is_weak(option) and is_weak(text[mention.start : mention.end])):
+        return _is_meant(text, mention, asked)
+    result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
+    before = text[max(0, mention.start - 24) : mention.start].rstrip(" ")
+    if _ASKING.match(text, mention.end):
+        return False
+    return result.search(before) is not None or asked.says_before(before)
 
 
 def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:

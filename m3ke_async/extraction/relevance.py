@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from m3ke_async.extraction.hedges import clause_before
 from m3ke_async.extraction.lazy import lazy
 from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import Asks
@@ -145,6 +146,11 @@ class Stem:
         """Its last words before the verb on which it ends."""
         return _open_end(self.words)
 
+    def is_taken_up(self, said: str) -> bool:
+        """Whether this ends on the question's last two words that say what it is about."""
+        last = [word for word in self.words if word not in EMPTY][-2:]
+        return bool(last) and [word for word in words(said) if word not in EMPTY][-2:] == last
+
     def share(self, said: Sequence[str]) -> float:
         """How much of what it is about the words hold."""
         return len(self.content.intersection(said)) / len(self.content) if self.content else 0.0
@@ -208,7 +214,9 @@ def _claim(text: str, mention: Mention, until: int, stem: Stem) -> _Claim | None
         right = right[:comma]  # the last clause belongs to the next mention
     parts = _COMMA.split(right)
     repeated = next((part for part in parts if _repeats(words(part), stem.runs)), None)
-    if denies(left, stem.text) or denies(repeated or parts[0], stem.text) or _ATTRIBUTED.search(left):
+    if denies(left, stem.text) or denies(repeated or parts[0], stem.text):
+        return None
+    if is_attributed(clause_before(text, mention.start, 2 * _SHORT).lower()):
         return None
     if _is_turned(text[mention.end : min(until, mention.end + 1 + len(right)) + 3], stem):
         return None
@@ -315,9 +323,10 @@ def speaks_of(text: str, mention: Mention, stem: Stem) -> bool:
     if _ATTRIBUTED.search(before) or _is_turned(after, stem):
         return False
     said = words(before), words(after)
-    if asks_else(said[0], stem) or asks_else(said[1], stem):
-        return False
     clause = before[max(before.rfind("，"), before.rfind(",")) + 1 :]
+    around = words(clause) + words(_COMMA.split(after)[0])
+    if any(asks_else(part, stem) for part in (*said, around)):
+        return False
     if _REST.match(after) is None or _POINTS.match(clause) or _POINTS.match(before):
         return True
     return stem.share(said[0] + said[1]) >= _HALF

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from m3ke_async.extraction.noise import LETTERS
 from m3ke_async.extraction.patterns import Pattern
 from m3ke_async.extraction.polarity import NOT
-from m3ke_async.extraction.relevance import EMPTY, denies
+from m3ke_async.extraction.relevance import EMPTY, asks_else, denies
 from m3ke_async.extraction.texts import words
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 #: The longest remark that is read.
 _REMARK = 80
 _FIRST_LINE, _LAST_LINE = Pattern(r"\w[^\n]*"), Pattern(r"[^\n]{1,80}\Z")
+_COMMA = Pattern(r"[，,]")
 _DENIED = Pattern(r"(?:[不非]|\b[Nn]ot\s)\Z")
 #: Beside a part of the question that means something by itself.
 _EDGES = frozenset("与和跟同在对按照由被把从给向关属将")
@@ -89,7 +90,8 @@ def _remarks(text: str, mentions: Sequence[Mention], stem: Stem) -> _Remarks | N
             return None
         telling = [word for word in told if word not in EMPTY]
         denied = denies(remark, stem.text) or _DENIED.search(text, max(0, mention.start - 8), mention.start)
-        held: set[str] = set() if denied else asked & _features(telling)
+        of_else = any(asks_else(words(clause), stem) for clause in _COMMA.split(remark))
+        held = set() if denied or of_else else asked & _features(telling)
         for letter in mention.letters:
             said.shared.setdefault(letter, set()).update(held)
             said.own.setdefault(letter, []).extend(telling)

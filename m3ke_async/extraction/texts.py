@@ -177,8 +177,10 @@ class OptionTexts:
                         break
                     places = places or _Places(text)
                     end = at + len(needle)
-                    if not (stems and needle.isdigit() and self._is_of_else(dense[end : end + 1])):
-                        claims.claim(places[at], places[end - 1] + 1, letter)
+                    start, last = places[at], places[end - 1] + 1
+                    of_else = stems and needle.isdigit() and self._is_of_else(dense[end : end + 1])
+                    if not of_else and not (self._is_number(letter) and _joins_numbers(text[start:last])):
+                        claims.claim(start, last, letter)
                     at = dense.find(needle, at + len(needle))
 
     def _claim_places(self, text: str, claims: _Claims) -> None:
@@ -223,6 +225,10 @@ class OptionTexts:
         for start, end, letter in islice(named(text.lower(), self._amounts), _MOST):
             claims.claim(start, end, letter)
 
+    def _is_number(self, letter: str) -> bool:
+        """Whether the option is a whole number and nothing else."""
+        return letter in self.plain and self.plain[letter].strip(" .。").isdecimal()
+
     def _is_of_else(self, after: str) -> bool:
         """Whether the number before this counts something else than the options do."""
         counts = ("\u4e00" <= after <= "\u9fff" and after not in _NO_UNITS) or after == "%"
@@ -249,6 +255,10 @@ class OptionTexts:
 _QUOTES = {"《": "》", "“": "”", "‘": "’", "「": "」", "『": "』", "【": "】", '"': '"'}
 
 
+#: A number with a mark between its thousands.
+_GROUPED = Pattern(r"\d{1,3}(?:[,，\s]\d{3})+")
+
+
 class _Claims:
     """Mentions of which none overlaps another."""
 
@@ -273,6 +283,11 @@ class _Claims:
             line = None  # what looks like the number of a list is an option
         opens, first = line is not None, line.start(1) if line else start
         self.found.append(Mention(first, end, letter, (start, end), opens, opens, told=True, lettered=False))
+
+
+def _joins_numbers(said: str) -> bool:
+    """Whether several numbers stand there and no single one: 1, 1, but not 1,000."""
+    return not said.isdecimal() and _GROUPED.fullmatch(said) is None
 
 
 def _stems(dense: Mapping[str, str]) -> dict[str, str]:
