@@ -711,6 +711,8 @@ MANNERS: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
             "": [
                 "选B，因为它是厨余，所以本题答案是C。",
                 "Both A and C. 厨余垃圾桶 is the usual one.",
+                "如果剩饭是干的，那么选D；否则选C。",
+                "若已变质则选C，否则选D。",
                 "~~C~~ 可能吧",
             ],
         },

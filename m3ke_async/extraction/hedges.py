@@ -13,10 +13,10 @@ _UNSURE_BEFORE = Words(
     r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|很多人|不少人|许多人|有些人|大家|以为(?<!可以为)"
     r"|检验|验证|验算|同学|误选|误认|误判|错选|表面上?看|表面上|初看|乍一?看|第一眼|第一反应|(?:起初|最初|一开始|本来)[^，。]{0,4}(?:会|可能|想|以为|倾向|选)"
     r"|容易(?:误|混|错|选错|被|让人)|易[错混](?:项|点|的|\Z)|[干迷][扰惑](?:项|选项|性)"
-    r"|例如|比如|格式|其他|其余|另外|其次"
+    r"|例如|比如|格式|其他|其余|另外|其次|否则|不然(?!后)"
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
     r"if\b(?<![a-z]if)|at first\b|first glance|initially|tempt|suppose|might|whether|although|though\b|why\b"
-    r"|for example|such as|other|not\b|n't\b|is it\b|than\s?\Z",
+    r"|for example|such as|otherwise|other|not\b|n't\b|is it\b|than\s?\Z",
 )
 #: A denial inside what names the option: "the one that isn't is B".
 _RELATIVE = Pattern(r"[tw](?<!\w.)(?:(?<=t)hat|(?<=w)(?:hich|ho))\s[a-z]{2,6}(?:\s?not|n['’]t)\b")
@@ -28,7 +28,8 @@ _SUPPOSED = Pattern(
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = Pattern(
     rf"\s{{0,2}}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"
-    rf"|(?:is|are) (?:wrong|incorrect|false|not))|[^{MENTION}。；;\n]{{0,6}}[吗？?]"
+    r"|(?:is|are) (?:wrong|incorrect|false|not)"
+    rf"|[；;，,]\s?(?:否则|不然|otherwise)[^。\n]{{0,12}}[{MENTION}])|[^{MENTION}。；;\n]{{0,6}}[吗？?]"
     rf"|[^{MENTION}，,。；;\n]{{0,12}}[，,。；;]\s?(?:[但而]是?)?[这此][种个样一]{{0,2}}的?(?:算法|想法|解法|思路|计算|推理|选法)"
     r"[^，,。\n]{0,4}(?:错|有误|不(?:正确|对|成立))"
 )
