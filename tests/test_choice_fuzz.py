@@ -287,6 +287,20 @@ def test_a_megabyte_of_anything_is_read_in_time(unit: str) -> None:
     assert time.process_time() - began < 1.0  # a fifth of it on a machine that does nothing else
 
 
+@pytest.mark.parametrize("unit", ["甲", "是", "A", "①", "题", "《甲》", "不属于", "the ", "1/", "（ ）"])
+@pytest.mark.parametrize(
+    "reply", ["北京是首都。", "A：{0}\nB：{0}\nC：{0}\nD：{0}", "上海、北京都不是", "{0}"]
+)
+def test_questions_and_options_of_any_length_are_read_in_time(unit: str, reply: str) -> None:
+    long = unit * (100_000 // len(unit))
+    said = (reply.format(unit * 30) * 12_000)[:12_000]
+    options = {"A": long, "B": long + "x", "C": "北京", "D": unit}
+    extract_choice("北京是首都。", CITIES, CAPITAL)
+    began = time.process_time()
+    extract_choice(said, options, long * 10)
+    assert time.process_time() - began < 1.0  # a fifth of it on a machine that does nothing else
+
+
 @pytest.mark.parametrize("unit", ["答案A。", "<think>", "(", "不是A", "\n", "A、", "第一个选项", "1 "])
 def test_time_grows_no_faster_than_the_reply(unit: str) -> None:
     def spent(size: int) -> float:

@@ -37,12 +37,17 @@ _AND = Pattern(_AND_ANY)
 #: What the question makes a name by a letter before it: 抗原 of A抗原.
 _NAMED_AFTER = Pattern(r"(?<![A-Za-z0-9_])[A-D]([\u4e00-\u9fff]{2})")
 
+#: What is read of a longer question, its first and its last characters, and of an option.
+_HEAD, _TAIL, _OPTION = 500, 1_500, 1_000
+
 
 class Asked:
     """What is known of the question, in one alphabet and without markup."""
 
     def __init__(self, question: str | None, options: Mapping[str, str] | None) -> None:
         self._question = question or ""
+        if len(self._question) > _HEAD + _TAIL:
+            self._question = self._question[:_HEAD] + "\n" + self._question[-_TAIL:]
         self._options = options or {}
 
     @property
@@ -53,9 +58,10 @@ class Asked:
     @lazy
     def options(self) -> dict[str, str]:
         """The options' texts by letter."""
-        if is_plain("\n".join(self._options.values())):
-            return {letter: text.strip() for letter, text in self._options.items()}
-        return {letter: legible(text).strip() for letter, text in self._options.items()}
+        own = {letter: text[:_OPTION] for letter, text in self._options.items()}
+        if is_plain("\n".join(own.values())):
+            return {letter: text.strip() for letter, text in own.items()}
+        return {letter: legible(text).strip() for letter, text in own.items()}
 
     @lazy
     def texts(self) -> OptionTexts:

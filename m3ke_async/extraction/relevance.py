@@ -35,6 +35,8 @@ _BLANK = Pattern(r"_{2,}|[（(]\s{0,4}[)）]")
 _LEAD = 6
 #: The least words that are a question of their own.
 _QUESTION = 4
+#: The most words of a question's last sentence that are compared one by one.
+_COMPARED = 200
 #: The longest part that is exchanged for another one; what is longer says the same in other words.
 _EXCHANGED = 8
 #: How many words in a row make a repetition of the question.
@@ -269,7 +271,7 @@ def asks_else(said: Sequence[str], stem: Stem) -> bool:
     """
     if stem.is_of_first and any(pair in _NEXT for pair in pairwise(("", *said))):
         return True
-    if stem.share(said) < _HALF:
+    if len(stem.words) > _COMPARED or stem.share(said) < _HALF:
         return False
     from difflib import SequenceMatcher
 
