@@ -13,7 +13,6 @@ from m3ke_async.extraction.hedges import (
     is_doubted_after,
     is_supposed,
     is_tried,
-    is_unreal,
     is_weighed,
 )
 from m3ke_async.extraction.noise import LETTERS
@@ -58,7 +57,7 @@ _NEGATIVE = Words(
 )
 _POSITIVE = Words(r"正(?<!不正)确|符(?<!不符)合|对的|成立", r"\b(?:correct|true\b|right\b)")
 _STOPS = ("", "。", ".", "\n", "!", "！")
-_PAUSE = "，,。；;\n"
+_PAUSE = "，,。；;\n→⇒"
 _WRONG_LABEL = Pattern(r"(?:错误|错|incorrect|wrong)的?\s?\Z")
 #: A sentence that sums up or asks: it says nothing of the mention before, unless it only points at it.
 _SUMS_UP = Pattern(
@@ -87,7 +86,7 @@ _STATED = (ANSWER, LIKELY, ALSO, *_COMPARED)
 _MARKS = (TICK, CROSS)
 #: The characters on which cues before a mention end; most mentions have none of them before them.
 _CUE_ENDS = frozenset(
-    '案能定项择号母问是为：:=应该当选就只终最显然即乃便仍还填的故无疑】])）〕」』>》“"#,，-答解果论正取了出也以行个述法描'
+    '案能定项挑猜择号母问是为：:=应该当选就只终最显然即乃便仍还填的故无疑】])）〕」』>》“"#,，-答解果论正取了出也以行个述法描'
     "意合足以按判求准改更那这但过而。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐□☒○✗×✘❌╳除掉汰非会太不用写は은는이え답于.!！?？x"
 )
 _ALL = Pattern(r"都|均|全|\ball\b|every")
@@ -110,10 +109,7 @@ class Grammar:
         self._whole = [(rule, Pattern(rf"(?:{rule.pattern})\Z")) for rule in placed(rules, Place.WHOLE)]
         self._start = [(rule, Pattern(rule.pattern)) for rule in placed(rules, Place.START)]
         self._before = Cued(placed(rules, Place.BEFORE, latin=False))
-        latin = placed(rules, Place.BEFORE, latin=True)
-        self._before_latin = Cued(latin, words=True)
-        #: What a statement may hold before its option: the answer cannot be B.
-        self._denials = Cued((rule for rule in latin if rule.says is REJECT), words=True)
+        self._before_latin = Cued(placed(rules, Place.BEFORE, latin=True), words=True)
         after, latin = placed(rules, Place.AFTER, latin=False), placed(rules, Place.AFTER, latin=True)
         self._firm = _Both(
             Cued(rule for rule in after if rule.says in _FIRM),
@@ -212,7 +208,7 @@ class Grammar:
             return UNSURE
         if says in _COMPARED:
             return self._compared(form, at, says, asked)
-        if is_doubted_after(form, at + 1) or is_unreal(form, start, at):
+        if is_doubted_after(form, at + 1):
             return UNSURE
         if says is ANSWER and _WRONG_LABEL.search(before) and asked.asks is RIGHT:
             return FALSE
@@ -263,8 +259,6 @@ class Grammar:
             hits = self._before.leftmost(window, max(0, size - _NEAR), len(window))
         if last.isascii():
             latin = self._before_latin.leftmost(window, 0, len(window))
-            if latin and latin[0].start < size and latin[0].rule.says in _STATED:
-                latin = self._denials.leftmost(window, latin[0].start, size + 2) or latin
             hits = latin if latin and (not hits or latin[0].start < hits[0].start) else hits
         if not hits or hits[0].start > size:
             return None
@@ -297,7 +291,7 @@ class Grammar:
         if "答案" in gap or "剩下" in gap or _SUMS_UP.search(gap):
             return None
         unsure = is_weighed(form, at + 1, found.end, gap) or doubts(clause_before(form, at))
-        unsure = unsure or is_disputed(form, found.end) or is_unreal(form, at, found.end)
+        unsure = unsure or is_disputed(form, found.end)
         return Event(at, mention.letters, UNSURE if unsure else found.rule.says, found.rule.name, mention)
 
 

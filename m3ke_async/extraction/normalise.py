@@ -26,12 +26,10 @@ _ALIKE = (
     + "".join(SIMPLIFIED)
     + "".join(_BRACKETS)
 )
-#: An apostrophe inside a word; elsewhere it closes a quotation.
-_APOSTROPHE = "\u2019"
-_SPECIAL = Pattern(f"[{_ALIKE}]|{_APOSTROPHE}(?<=[A-Za-z].)(?=[A-Za-z])")
+_SPECIAL = Pattern(f"[{_ALIKE}]")
 #: The characters with which all begins that is exchanged, taken out or overwritten, and the tags of thoughts.
 _SIGNS = r"\\$&<*`~_\["
-_UNUSUAL, _UNUSUAL_ASCII = Pattern(f"[{_INVISIBLE}{_ALIKE}{_APOSTROPHE}{_SIGNS}◁]"), Pattern(f"[{_SIGNS}]")
+_UNUSUAL, _UNUSUAL_ASCII = Pattern(f"[{_INVISIBLE}{_ALIKE}{_SIGNS}◁]"), Pattern(f"[{_SIGNS}]")
 _KEPT = "，：（）；"
 _CYRILLIC_AND_GREEK = dict(zip("АВСЕΑΒΕ", "ABCEABE", strict=True))
 #: Each mark begins with one of a few characters, so that all else is passed over at once.
@@ -51,7 +49,7 @@ _OPTION_LINE = Pattern(
 )
 _STRUCK = Pattern(r"~~([^~\n]{1,200})~~")
 _ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&apos;": "'"}
-_FORMULA = Pattern(r"(?!.{0,200}boxed)(?=.{0,200}[\\^_=|<>∩∪∈])")
+_FORMULA = Pattern(r"(?!.{0,200}(?:boxed|therefore))(?=.{0,200}[\\^_=|<>∩∪∈])")
 _LINE_ENDS = ("\\n", "<br", "</p", "</li", "</div", "</tr")
 
 
@@ -69,7 +67,7 @@ def _table() -> dict[str, str]:
         table.update({chr(first + place): chr(65 + place) for place in range(26)})
     table.update(dict.fromkeys(map(chr, range(0xE000, 0xF900)), " "))  # private use: the rules' own marks
     table.update({"\u3000": " ", "\u00a0": " ", "\u2028": "\n", "\u2029": "\n", "\u0130": "I"})
-    table.update(_CYRILLIC_AND_GREEK | _BRACKETS | {_APOSTROPHE: "'"})
+    table.update(_CYRILLIC_AND_GREEK | _BRACKETS)
     table.update(SIMPLIFIED)
     for code in range(0x2460, 0x2474):  # numbers of a list in circles, which options name in this form
         table.pop(chr(code), None)
