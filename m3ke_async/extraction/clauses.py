@@ -13,6 +13,7 @@ from m3ke_async.extraction.hedges import (
     is_doubted_after,
     is_supposed,
     is_tried,
+    is_unreal,
     is_weighed,
 )
 from m3ke_async.extraction.noise import LETTERS
@@ -109,7 +110,10 @@ class Grammar:
         self._whole = [(rule, Pattern(rf"(?:{rule.pattern})\Z")) for rule in placed(rules, Place.WHOLE)]
         self._start = [(rule, Pattern(rule.pattern)) for rule in placed(rules, Place.START)]
         self._before = Cued(placed(rules, Place.BEFORE, latin=False))
-        self._before_latin = Cued(placed(rules, Place.BEFORE, latin=True), words=True)
+        latin = placed(rules, Place.BEFORE, latin=True)
+        self._before_latin = Cued(latin, words=True)
+        #: What a statement may hold before its option: the answer cannot be B.
+        self._denials = Cued((rule for rule in latin if rule.says is REJECT), words=True)
         after, latin = placed(rules, Place.AFTER, latin=False), placed(rules, Place.AFTER, latin=True)
         self._firm = _Both(
             Cued(rule for rule in after if rule.says in _FIRM),
@@ -208,7 +212,7 @@ class Grammar:
             return UNSURE
         if says in _COMPARED:
             return self._compared(form, at, says, asked)
-        if is_doubted_after(form, at + 1):
+        if is_doubted_after(form, at + 1) or is_unreal(form, start, at):
             return UNSURE
         if says is ANSWER and _WRONG_LABEL.search(before) and asked.asks is RIGHT:
             return FALSE
@@ -259,6 +263,8 @@ class Grammar:
             hits = self._before.leftmost(window, max(0, size - _NEAR), len(window))
         if last.isascii():
             latin = self._before_latin.leftmost(window, 0, len(window))
+            if latin and latin[0].start < size and latin[0].rule.says in _STATED:
+                latin = self._denials.leftmost(window, latin[0].start, size + 2) or latin
             hits = latin if latin and (not hits or latin[0].start < hits[0].start) else hits
         if not hits or hits[0].start > size:
             return None
@@ -291,7 +297,7 @@ class Grammar:
         if "答案" in gap or "剩下" in gap or _SUMS_UP.search(gap):
             return None
         unsure = is_weighed(form, at + 1, found.end, gap) or doubts(clause_before(form, at))
-        unsure = unsure or is_disputed(form, found.end)
+        unsure = unsure or is_disputed(form, found.end) or is_unreal(form, at, found.end)
         return Event(at, mention.letters, UNSURE if unsure else found.rule.says, found.rule.name, mention)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: The rule of the table that stands for this.
 RULE = "question-verb"
-_DENIAL = Pattern(r"[不非没未无][^，,]{0,5}\Z|(?:\bnot|n['’]t|\bno)\b[^，,]{0,12}\Z")
+_DENIAL = Pattern(r"[不非没未无][^，,]{0,5}\Z|(?:\bnot|n['’]t|\bno|\bnever)\b[^，,]{0,12}\Z")
 _SENTENCE_END = Pattern(r"[。；;\n!！?？]|\.\s")
 #: What is said of all that the sentence names.
 _ALL = Pattern(r"都|均|皆|全|它们|\b(?:all|they|both)\b")

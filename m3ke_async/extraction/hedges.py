@@ -10,26 +10,32 @@ from m3ke_async.extraction.rules import MENTION
 _CLAUSE_START = Pattern(rf".*(?:[{MENTION}。！!？?；;\n，,→⇒]|\.\s)", re.DOTALL)
 #: Words before a statement, in its clause, that take it back.
 _UNSURE_BEFORE = Words(
-    r"如果|虽然|尽管|虽|假如|倘若|假设|若|要是|即使|是否|为什么|为何|怎么会|有人|很多人|不少人|许多人|有些人|大家|以为(?<!可以为)"
+    r"如果|虽然|尽管|虽|假如|倘若|假设|若|(?<![主重必需])要是|即使|是否|为什么|为何|怎么会|有人|很多人|不少人|许多人|有些人|大家|以为(?<!可以为)"
     r"|检验|验证|验算|同学|误选|误认|误判|错选|表面上?看|表面上|初看|乍一?看|第一眼|第一反应|(?:起初|最初|一开始|本来)[^，。]{0,4}(?:会|可能|想|以为|倾向|选)"
     r"|容易(?:误|混|错|选错|被|让人)|易[错混](?:项|点|的|\Z)|[干迷][扰惑](?:项|选项|性)"
     r"|例如|比如|示例|样例|范例|格式|其他|其余|另外|其次|否则|不然(?!后)"
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
-    r"if\b(?<![a-z]if)|at first\b|first glance|initially|tempt|suppose|might|whether|although|though\b|why\b"
-    r"|for example|such as|otherwise|other|not\b|n't\b|is it\b|than\s?\Z",
+    r"if\b(?<![a-z]if)|at first\b|first glance|initially|tempt|suppos|might|whether|although|though\b|why\b"
+    r"|for example|such as|otherwise|other(?! than\b)|not\b|n't\b(?! (?:go wrong|help|be any|forget|deny))"
+    r"|is it\b|than\s?\Z(?<!other than )|unless\b|imagin|students|false that|let(?:'s| us) (?:say|look|check)"
+    r"|assum(?:e|ing)\b(?<!\bi assume)(?<!'d assume)(?<!would assume)(?<!'m assuming)(?<!am assuming)"
+    r"|doubt\b(?<!\bno doubt)(?<!\ba doubt)(?<!any doubt)(?<!without doubt)"
+    r"|\bwas (?:going|about|leaning|inclined)\b|\bhad (?:the|it|this|they)\b|\bwere (?:it|the)\b"
+    r"|\A\s?say\s\Z",
 )
 #: A denial inside what names the option: "the one that isn't is B".
 _RELATIVE = Pattern(r"[tw](?<!\w.)(?:(?<=t)hat|(?<=w)(?:hich|ho))\s[a-z]{2,6}(?:\s?not|n['’]t)\b")
 #: A condition with no more than mentions between it and the statement that it takes back.
 _SUPPOSED = Pattern(
-    r"[如假倘要i](?:(?<=如)果|(?<=假)如|(?<=倘)若|(?<=要)是|f(?<=\bif)\b)"
+    r"[如假倘要i](?:(?<=如)果|(?<=假)如|(?<=倘)若|(?<=要)是(?<![主重必需]要是)|f(?<=\bif)\b)"
     r"(?:[^。！!？?；;\n，,]{0,24}|(?<=如果)(?:是|本|这道)?(?:题目?|题干|问)[^。！!？?；;\n]{0,32})\Z"
 )
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = Pattern(
     rf"\s{{0,2}}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"
     r"|(?:is|are) (?:wrong|incorrect|false|not)"
-    rf"|[；;，,]\s?(?:否则|不然|otherwise)[^。\n]{{0,12}}[{MENTION}])|[^{MENTION}。；;\n]{{0,6}}[吗？?]"
+    rf"|[，,]\s?还是\s?[{MENTION}]|[；;，,]\s?(?:否则|不然|otherwise)[^。\n]{{0,12}}[{MENTION}])|[^{MENTION}。.，,；;\n]{{0,6}}[吗？?]"
+    r"|[。.，,]\s?(?:对|对不对|对吧|是|是吧|是不是|right|correct|isn't it)[吗？?]"
     rf"|[^{MENTION}，,。；;\n]{{0,12}}[，,。；;]\s?(?:[但而]是?)?[这此][种个样一]{{0,2}}的?(?:算法|想法|解法|思路|计算|推理|选法)"
     r"[^，,。\n]{0,4}(?:错|有误|不(?:正确|对|成立))"
 )
@@ -47,10 +53,17 @@ _RETRACT = Pattern(
 #: Right after the option at the start: it was only tried.
 _RECANTED = Pattern(
     r"\s?[?？。.…—，,!！-]{0,3}\s?[啊哦呃嗯哎]?(?:不对(?!的)|不[，,。]|错了|等(?:等|一下)[，,。！!…—]|no[,.!]|wait\b|hmm)|\s?[?？]\s?\S"
+    r"|\s?[，,]\s?(?:对|是|right|isn't it)[吗吧?？]"
 )
 #: What only seems to hold.
 _SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappear|\blook|tempting|plausible")
 _WHETHER = Pattern(r"[是能可]否|\bwhether\b")
+#: A condition that does not hold, of which a statement with "would" is the consequence.
+_UNREAL = Pattern(
+    r"\bif (?:it|we|[a-z]{3,20}) [^.;!?\n]{0,40}?\b(?:were|was|had|[a-z]{2,12}ed|meant|said)\b"
+    r"|\b(?:had|were) (?:the|this|that|it|they)\b"
+)
+_WOULD = Pattern(r"\bwould\b|'d\b")
 _CONTRAST = Pattern(r"但|然而|实际|其实|却|不过|\bbut\b|however|actually|in fact")
 
 
@@ -69,6 +82,23 @@ def doubts(before: str) -> bool:
 def is_supposed(form: str, place: int, at: int) -> bool:
     """Whether a condition stands before the statement that begins at the place, in its clause."""
     return _SUPPOSED.search(form[max(0, place - 40) : at]) is not None
+
+
+def is_unreal(form: str, place: int, end: int) -> bool:
+    """Whether what is stated between the places would hold only under a condition that does not."""
+    if not _WOULD.search(form, place, end):
+        return False
+    start = max(form.rfind(stop, max(0, place - 80), place) for stop in ".!?;\n") + 1
+    return _UNREAL.search(form, start, end + 60) is not None
+
+
+def is_meant_otherwise(text: str, place: int) -> bool:
+    """Whether the words before the place, in its clause, doubt what stands there or only suppose it."""
+    said = text[max(0, place - 80) : place].lower()
+    if doubts(clause_before(said, len(said))):
+        return True
+    start = len(said) - len(clause_before(said, len(said), 80))
+    return is_unreal(said + text[place : place + 80].lower(), start, len(said))
 
 
 def is_doubted_after(form: str, place: int) -> bool:

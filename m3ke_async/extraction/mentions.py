@@ -49,8 +49,10 @@ _JOINT = Pattern(
     r"|\s{0,3}(?:[、/&+;；|]|和|与|及|以及|或者?|还是|跟|同|[ \u3000]{1,2}"
     r"|(?:[,，]\s{0,2})?(?:and|or)\b|[,，](?:和|或|以及)?)\s{0,3}"
 )
+#: All options from one to another.
+_RANGE = Pattern(r"[-–~～]|\s?[至到]\s?|\s(?:through|thru)\s")
 _COMMA_GOES_ON = Pattern(
-    r"\s{0,3}(?:[,，/&;；.。!！)）\]】\n<]|和|与|及|以及|或|and\b|or\b|都|均|皆|全|两|二|三|四|are\b|\Z)"
+    r"\s{0,3}(?:[,，/&;；.。!！)）\]】\n<]|和|与|及|以及|或|and\b|or\b|都|均|皆|全|两|二|三|四|are\b|[-–~～至到]\s?[A-D]|\Z)"
 )
 #: What joins only letters of which nothing is said in between.
 _WEAK_JOINTS = frozenset((",", "，", ";", "；", ""))
@@ -186,9 +188,14 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     by_comma = False
     for mention in mentions:
         if found and found[-1].end <= mention.start <= found[-1].end + (
-            40 if text[found[-1].end : found[-1].end + 1] in {"(", "（"} else 8
+            40 if text[found[-1].end : found[-1].end + 1] in {"(", "（"} else 9
         ):
             before = found[-1]
+            first, last = ord(before.letters[-1]), ord(mention.letters[0])
+            if first < last and _RANGE.fullmatch(text, before.end, mention.start):
+                row = before.letters + "".join(map(chr, range(first + 1, last))) + mention.letters
+                found[-1] = before._replace(end=mention.end, letters=row, heading=False)
+                continue
             joint = _JOINT.fullmatch(text, before.end, mention.start)
             bracketed = before.end == mention.start and text[before.end - 1] in ")）》”"
             if (joint and (joint[0].strip() or _are_plain(before, mention))) or bracketed:

@@ -33,7 +33,7 @@ _NAMES_AFTER = (
 _AFTER = tuple(_NAMES_AFTER.split())
 _AFTER_STARTS = frozenset(name[0] for name in _AFTER)
 _FORMULA = Pattern(
-    r"\s?(?:[=≡∩∪∈∉⊂⊆^·≠≤≥+⁺⁻⁰-₉²³¹]|×(?=[^\s)）|])|\s×\s?\w|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|\$\d|-[A-Za-z])"
+    r"\s?(?:[=≡∩∪∈∉⊂⊆^·≠≤≥+⁺⁻⁰-₉²³¹]|×(?=[^\s)）|])|\s×\s?\w|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|\$\d|-(?!(?<=A-)[B-D]\b|(?<=B-)[CD]\b|(?<=C-)D\b)[A-Za-z])"
 )
 #: The chance of an option, which is not that of an event of the question.
 _CHANCE = Pattern(r"[A-D]\)\s?[:=≈]\s?(?:0?\.\d|\d{1,2}(?:\.\d+)?%)")
@@ -53,7 +53,8 @@ _ENGLISH = Pattern(
     r"|describes?|correctly|incorrectly|wrong|right|correct|incorrect|true|false|too|only|also|does|do|could|should|must"
     r"|might|may|fits?|best|match(?:es)?|option|choice|instead|alone|not|but|for|in|with|which|that|here|based|explanation"
     r"|(?:is|are|was|were|does|did|ca|wo|could|would|should)n['’]t"
-    r"|by|if|to|on|all|each|had|x|the correct|the right|the best|the answer|the final|the odd|the only"
+    r"|by|if|to|on|all|each|had|x|rather than|over|ahead of|as opposed|through(?= [A-D]\b)"
+    r"|the correct|the right|the best|the answer|the final|the odd|the only"
     r"|the one|it is|mentions?|refers?|suggests?|implies|represents?|provides?|gives?|says|claims?|will"
     r"|appears?|accurately|directly|both|out|themselves)\b)[a-z]"
 )

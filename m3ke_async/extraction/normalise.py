@@ -26,10 +26,12 @@ _ALIKE = (
     + "".join(SIMPLIFIED)
     + "".join(_BRACKETS)
 )
-_SPECIAL = Pattern(f"[{_ALIKE}]")
+#: An apostrophe inside a word; elsewhere it closes a quotation.
+_APOSTROPHE = "\u2019"
+_SPECIAL = Pattern(f"[{_ALIKE}]|{_APOSTROPHE}(?<=[A-Za-z].)(?=[A-Za-z])")
 #: The characters with which all begins that is exchanged, taken out or overwritten, and the tags of thoughts.
 _SIGNS = r"\\$&<*`~_\["
-_UNUSUAL, _UNUSUAL_ASCII = Pattern(f"[{_INVISIBLE}{_ALIKE}{_SIGNS}◁]"), Pattern(f"[{_SIGNS}]")
+_UNUSUAL, _UNUSUAL_ASCII = Pattern(f"[{_INVISIBLE}{_ALIKE}{_APOSTROPHE}{_SIGNS}◁]"), Pattern(f"[{_SIGNS}]")
 _KEPT = "，：（）；"
 _CYRILLIC_AND_GREEK = dict(zip("АВСЕΑΒΕ", "ABCEABE", strict=True))
 #: Each mark begins with one of a few characters, so that all else is passed over at once.
@@ -67,7 +69,7 @@ def _table() -> dict[str, str]:
         table.update({chr(first + place): chr(65 + place) for place in range(26)})
     table.update(dict.fromkeys(map(chr, range(0xE000, 0xF900)), " "))  # private use: the rules' own marks
     table.update({"\u3000": " ", "\u00a0": " ", "\u2028": "\n", "\u2029": "\n", "\u0130": "I"})
-    table.update(_CYRILLIC_AND_GREEK | _BRACKETS)
+    table.update(_CYRILLIC_AND_GREEK | _BRACKETS | {_APOSTROPHE: "'"})
     table.update(SIMPLIFIED)
     for code in range(0x2460, 0x2474):  # numbers of a list in circles, which options name in this form
         table.pop(chr(code), None)

@@ -18,12 +18,19 @@ from m3ke_async.extraction.decide import (
     statement,
     verdict,
 )
-from m3ke_async.extraction.hedges import clause_before, doubts, is_retracted
+from m3ke_async.extraction.hedges import clause_before, is_meant_otherwise, is_retracted
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.numbering import ROWS, numbered
 from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import RIGHT, WRONG
-from m3ke_async.extraction.relevance import answers_question, is_bare, is_listed, names_else, speaks_of
+from m3ke_async.extraction.relevance import (
+    answers_question,
+    is_bare,
+    is_beside,
+    is_listed,
+    names_else,
+    speaks_of,
+)
 from m3ke_async.extraction.remarks import remarked
 from m3ke_async.extraction.rewording import near, part
 from m3ke_async.extraction.rules import ANSWER, HOLDS, REJECT, TRUE, Tier
@@ -85,7 +92,8 @@ _TOPIC = Pattern(r"\s?[:：,，]")
 #: Before the only letter of a reply: it is looked at, and not chosen.
 _LOOKS_AT = Pattern(
     r"(?:看|分析|关于|根据|不在|考虑|提到|判断"
-    r"|consider|look(?:ing)? at|about|analy[sz]e|examine)\s?(?:the\s)?\Z",
+    r"|consider|look(?:ing)? at|about|analy[sz]e|examine|moving (?:on|over) to"
+    r"|turn to|(?:begin|start) with)\s?(?:the\s)?\Z",
     re.IGNORECASE,
 )
 #: After the only letter of a reply: a question back, or a heading without its text.
@@ -295,6 +303,9 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
     """Whether the only option named can be meant: a bare number or letter only at the end of a reply."""
     if text[mention.start - 1 : mention.start] in {"非", "不", "未"}:
         return False
+    lacks = not mention.lettered and text.endswith(("没", "没有"), 0, mention.start)  # what may be asked for
+    if not lacks and is_meant_otherwise(text, mention.start):
+        return False
     if not mention.lettered:
         return _is_text_alone(text, mention, asked)
     if (
@@ -309,8 +320,6 @@ def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
         if begins_list or (mention.worded and _TOPIC.match(text, mention.end)):
             return False
     if _LOOKS_AT.search(text, max(0, mention.start - 24), mention.start):
-        return False
-    if doubts(clause_before(text, mention.start).lower()):
         return False
     plain = not (mention.heading or mention.worded or mention.told or mention.start < mention.core[0])
     if (
@@ -337,6 +346,8 @@ def _is_text_alone(text: str, mention: Mention, asked: Asked) -> bool:
 def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:
     """Whether the only option's text in a reply is its answer, and not one of the things it speaks of."""
     size = len(text.strip())
+    if is_beside(text, mention, asked.stem):
+        return False
     if 2 * (mention.end - mention.start) > size or is_bare(text, mention, asked):
         return True
     if asked.all_of_them or is_listed(text, mention) or asked.texts.is_repeated(text, mention):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from m3ke_async.extraction.hedges import clause_before
+from m3ke_async.extraction.hedges import clause_before, is_meant_otherwise
 from m3ke_async.extraction.lazy import lazy
 from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import Asks
@@ -55,6 +55,11 @@ _LISTED_AFTER = Pattern(r"\s?(?:[^\W是为在有不的]{0,3}、|[^\W是为在有
 _SENTENCE_BEFORE = Pattern(r"[^。！!？?\n；;.]{1,80}\Z")
 _SENTENCE_AFTER = Pattern(r"[^。！!？?\n；;.]{0,80}[吗？?]?")
 _REST = Pattern(r"的|[^\W一二三四五六七八九十等市省县区国了吧呢啊哦呀可]{2}|\w[^。！!？?\n；;.，,(（)）]{3}")
+#: Before an option's text: where, or what, something else is beside it.
+_BESIDE = Pattern(
+    r"\b((?:north|south|east|west|out|near|far|away|close|next|than|beyond|across|opposite)[a-z]{0,5})"
+    r"(?:\s(?:of|from|to))?\s(?:the\s)?\Z"
+)
 _COMMA = Pattern(r"[，,]")
 #: A place after the first.
 _NEXT = frozenset(("第", rank) for rank in "二三四") | {("second", "most"), ("third", "most")}
@@ -218,7 +223,10 @@ def _claim(text: str, mention: Mention, until: int, stem: Stem) -> _Claim | None
     repeated = next((part for part in parts if _repeats(words(part), stem.runs)), None)
     if denies(left, stem.text) or denies(repeated or parts[0], stem.text):
         return None
-    if is_attributed(clause_before(text, mention.start, 2 * _SHORT).lower()):
+    if is_beside(text, mention, stem):
+        return None
+    said_before = clause_before(text, mention.start, 2 * _SHORT).lower()
+    if is_attributed(said_before) or is_meant_otherwise(text, mention.start):
         return None
     if _is_turned(text[mention.end : min(until, mention.end + 1 + len(right)) + 3], stem):
         return None
@@ -332,6 +340,13 @@ def speaks_of(text: str, mention: Mention, stem: Stem) -> bool:
     if _REST.match(after) is None or _POINTS.match(clause) or _POINTS.match(before):
         return True
     return stem.share(said[0] + said[1]) >= _HALF
+
+
+def is_beside(text: str, mention: Mention, stem: Stem) -> bool:
+    """Whether something else is said to be near the option, or more than it."""
+    before = text[max(0, mention.start - 24) : mention.start].lower()
+    found = _BESIDE.search(before)
+    return found is not None and found[1] not in stem.text
 
 
 def is_listed(text: str, mention: Mention) -> bool:

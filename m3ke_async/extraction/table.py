@@ -5,13 +5,20 @@ The examples answer 中华人民共和国的首都是, with the options A 上海
 
 from __future__ import annotations
 
-from m3ke_async.extraction.rules import MENTION, Place, Rule, Says, Tier
+from m3ke_async.extraction.rules import BARE, MENTION, TOLD, WORDED, Place, Rule, Says, Tier
 
 RULES_VERSION = "7"
 
 _IS = r"[\s:：=是为应该当选择就只能最终显然即乃便仍还填的故无疑】\])）〕」』>》“\"#,，-]{0,16}"
 _CHOSEN = r"(?:择|取|定|了|出|的?是|为|答案)?】?[:：\s]{0,3}@"
 _SO = rf"[^{MENTION}。；\n]{{0,8}}"
+#: What may stand between an English denial and the option that it denies.
+_DENIES = (
+    r"(?: (?:to|be|been|have been|go|going|with|for|it|either|both|an?|the"
+    r"|(?:correct|right|best)(?= [aoc])|choos(?:e|ing)|pick(?:ing)?|select(?:ing)?"
+    r"|necessarily|actually|really|possibly|likely|ever|(?:it|answer|option|choice)(?:'s| is| was| be)"
+    r"|(?:think|believe|say|that)(?!.{0,24}@ (?:is|are|was|would)\b))){0,6} @"
+)
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -278,7 +285,7 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.ANSWER,
         "I choose, go with, opt for",
-        "choose|pick|select|selecting|go with|going with|opt for|settle on|vote for|say",
+        "choose|pick|select|selecting|go with|going with|opt for|settle on|vote for|say|prefer",
         r"\s(?:the\s)?@",
         "Between A and the rest, I would go with B.",
         "Between A and the rest, do not pick B.",
@@ -303,8 +310,8 @@ RULES: tuple[Rule, ...] = (
         "not that, but this",
         "but",
         r"(?: rather)? @(?=\s?[.\n!]|\s?\Z)",
-        "Hardly A, but B.",
-        "Hardly A, but B in part.",
+        "A is a port, but B.",
+        "A is a port, but B in part.",
     ),
     Rule(
         "en-is",
@@ -462,10 +469,21 @@ RULES: tuple[Rule, ...] = (
         Place.BEFORE,
         Says.BUT,
         "all except one",
-        "除|除了|except|except for",
+        "除|除了",
         r"\s?@",
         "除B外都不对，包括A",
         "B都不对，包括A",
+    ),
+    Rule(
+        "en-all-but",
+        Tier.VERDICT,
+        Place.BEFORE,
+        Says.BUT,
+        "all except one, English",
+        "except|all but|everything but|every option but|all options but",
+        r"(?: for)?\s@",
+        "All but B are wrong.",
+        "All of B are wrong.",
     ),
     Rule(
         "zh-reject",
@@ -498,8 +516,12 @@ RULES: tuple[Rule, ...] = (
         "excluded by name, English",
         "not|neither|nor|none of|rule out|rules out|ruled out|ruling out|eliminate|eliminates|eliminated"
         "|eliminating|exclude|excludes|excluded|excluding|rather than|instead of|discard|discarding|reject"
-        "|rejecting",
-        r"\s(?:either |both |the )?@",
+        f"|rejecting|skip(?= [{BARE}{WORDED}])|avoid(?= [cps{BARE}{WORDED}])|cross out|crossing out"
+        "|strike out|unlike|over|ahead of|as opposed to|anything but|no way|doubt|wrong to|mistake to"
+        "|isn't|aren't|wasn't|weren't|don't|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't|mustn't"
+        "|cannot|never|hardly|unlikely|false that|impossible that|impossible for|error to",
+        r"(?<!n't be anything but)(?<!not be anything but)(?<!\bno doubt)(?<!a doubt)(?<!any doubt)"
+        rf"(?<!without doubt)(?:(?<!\S over)|(?= [{BARE}{TOLD}{WORDED}])){_DENIES}",
         "We can rule out A, C and D",
         "We can look at A, C and D",
     ),
@@ -600,7 +622,7 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.LIKELY,
         "this option, not that one",
-        "不是|而不是|而不选|而非|not|rather than|instead of",
+        "不是|而不是|而不选|而非|not|rather than|instead of|over|ahead of|as opposed to",
         r"\s?@",
         "B，而不是A",
         "B，还有A",
@@ -624,8 +646,8 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.REJECT,
         "named, then excluded, English",
-        "ruled out|eliminated|excluded|discarded|rejected|impossible",
-        r"\b",
+        "ruled out|eliminated|excluded|discarded|rejected|impossible|a distractor|is out",
+        r"\b(?:(?<! is out)|(?=\s?[.,;!\n]|\s?\Z))",
         "A, C and D can be ruled out",
         "A, C and D can be seen",
         reach=16,
@@ -863,8 +885,9 @@ RULES: tuple[Rule, ...] = (
         "said to be wrong, English",
         "incorrect|incorrectly|wrong|false|inaccurate|untrue|unlikely|not correct|not right|not true"
         "|not accurate|not the|has an error|has a mistake|contains an error|contains a mistake|is in error"
-        "|mistaken",
-        r"\b",
+        "|mistaken|be a mistake|be an error|far from|anything but|isn't|aren't|wasn't|weren't",
+        r"\b(?:(?<!far from)(?<!anything but)(?<!n't)"
+        r"|\s(?:being )?(?:the )?(?:correct|right|true|accurate|valid|best|answer)\b)",
         "A is wrong. C is wrong. D is false.",
         "A is odd. C is odd. D is odd.",
         reach=60,
@@ -875,8 +898,10 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.FAILS,
         "said not to be what is asked for, English",
-        "not|isn't|doesn't|aren't|cannot|can't|don't",
-        r"\b(?! (?:correct|right|true|accurate|the|only|just)\b)",
+        "not|isn't|doesn't|aren't|cannot|can't|don't|wasn't|weren't|is never|was never|are never"
+        "|were never|has never|have never",
+        r"\b(?:(?<=never)"
+        r"|(?! (?:correct|right|true|accurate|incorrect|wrong|false|only|just)\b)(?:(?<! not)|(?! the\b)))",
         "A and C are not capitals. D is not a capital.",
         "A and C are now capitals. D is now a capital.",
         reach=60,
@@ -887,7 +912,8 @@ RULES: tuple[Rule, ...] = (
         Place.AFTER,
         Says.TRUE,
         "said to be right, English",
-        "correct|correctly|true|right|accurate|accurately|valid|fits|fine|no error|no mistake|error-free",
+        "correct|correctly|true|right|accurate|accurately|valid|fits|fine|no error|no mistake|error-free"
+        "|not wrong|not incorrect|not false|isn't wrong|isn't incorrect|isn't false",
         r"\b",
         "A is a port. B is correct. C is far.",
         "A is a port. B is far. C is far.",
