@@ -17,11 +17,11 @@ _UNSURE_BEFORE = Words(
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
     r"if\b(?<![a-z]if)|at first\b|first glance|initially|tempt|suppos|might|whether|although|though\b|why\b"
     r"|for example|such as|otherwise|other(?! than\b)|not\b|n't\b(?! (?:go wrong|help|be any|forget|deny))"
-    r"|is it\b|than\s?\Z(?<!other than )|unless\b|imagin|students|false that|let(?:'s| us) (?:say|look|check)"
+    r"|is it\b|than\Z(?<!other than)|unless\b|imagin|students|false that|let(?:'s| us) (?:say|look|check)"
     r"|assum(?:e|ing)\b(?<!\bi assume)(?<!'d assume)(?<!would assume)(?<!'m assuming)(?<!am assuming)"
     r"|doubt\b(?<!\bno doubt)(?<!\ba doubt)(?<!any doubt)(?<!without doubt)"
     r"|\bwas (?:going|about|leaning|inclined)\b|\bhad (?:the|it|this|they)\b|\bwere (?:it|the)\b"
-    r"|\A\s?say\s\Z",
+    r"|\A\s?say\Z",
 )
 #: A denial inside what names the option: "the one that isn't is B".
 _RELATIVE = Pattern(r"[tw](?<!\w.)(?:(?<=t)hat|(?<=w)(?:hich|ho))\s[a-z]{2,6}(?:\s?not|n['’]t)\b")

@@ -191,10 +191,9 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
             40 if text[found[-1].end : found[-1].end + 1] in {"(", "（"} else 9
         ):
             before = found[-1]
-            first, last = ord(before.letters[-1]), ord(mention.letters[0])
-            if first < last and _RANGE.fullmatch(text, before.end, mention.start):
-                row = before.letters + "".join(map(chr, range(first + 1, last))) + mention.letters
-                found[-1] = before._replace(end=mention.end, letters=row, heading=False)
+            if _RANGE.fullmatch(text, before.end, mention.start) and _is_range(before, mention):
+                row = LETTERS[LETTERS.index(before.letters[-1]) + 1 : LETTERS.index(mention.letters) + 1]
+                found[-1] = before._replace(end=mention.end, letters=before.letters + row, heading=False)
                 continue
             joint = _JOINT.fullmatch(text, before.end, mention.start)
             bracketed = before.end == mention.start and text[before.end - 1] in ")）》”"
@@ -208,6 +207,12 @@ def joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
         by_comma = False
         found.append(mention)
     return found
+
+
+def _is_range(first: Mention, last: Mention) -> bool:
+    """Whether bare letters can be the first and the last of a row."""
+    plain = all(mention.lettered and not mention.told for mention in (first, last))
+    return plain and len(last.letters) == 1 and "" < first.letters[-1:] < last.letters in LETTERS
 
 
 def _are_plain(before: Mention, after: Mention) -> bool:
