@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from m3ke_async.extraction.mentions import Mention
     from m3ke_async.extraction.relevance import Stem
 
-#: The longest remark that is read.
-_REMARK = 80
+#: The longest remark that is read, and the most of them in a reply that was meant.
+_REMARK, _MOST = 80, 32
 _FIRST_LINE, _LAST_LINE = Pattern(r"\w[^\n]*"), Pattern(r"[^\n]{1,80}\Z")
 _COMMA = Pattern(r"[，,]")
 _DENIED = Pattern(r"(?:[不非]|\b[Nn]ot\s)\Z")
@@ -73,9 +73,11 @@ def _remarks(text: str, mentions: Sequence[Mention], stem: Stem) -> _Remarks | N
 
     A remark that denies something holds nothing.
     """
+    if len(mentions) > _MOST or not set(LETTERS) <= {letter for own in mentions for letter in own.letters}:
+        return None
     asked = _features([word for word in stem.clause if word in stem.content])
     said = _Remarks({}, {})
-    leads = not words(text[mentions[-1].end :]) if mentions else False
+    leads = not words(text[mentions[-1].end :])
     for before, mention, after in zip([None, *mentions], mentions, [*mentions[1:], None], strict=False):
         if leads:
             start, end = max(before.end if before else 0, mention.start - _REMARK), mention.start
