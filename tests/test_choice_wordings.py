@@ -2360,6 +2360,79 @@ WORDINGS: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
             ],
         },
     ),
+    (
+        "Which metal is liquid at room temperature?",
+        ("iron", "mercury", "copper", "zinc"),
+        {
+            "B": [
+                "If you look at what was asked, the answer would be B.",
+                "If you asked me, I'd say B.",
+                "If we had to choose one, it would be B.",
+                "It is supposed to be B.",
+                "Let us look at the options: B is correct.",
+                "Let's check: the answer is B.",
+                "The students in my class know that the answer is B.",
+                "They had the right idea: B.",
+                "Mercury, unlike iron, is liquid.",
+                "Copper melts at 1085 C, iron even higher, so mercury it is.",
+                "Mercury is the only metal liquid at room temperature, unlike copper.",
+                "A and C won't melt. D won't either. So B.",
+                "The metal can't be iron, copper or zinc.",
+                "It can't be iron because iron melts at 1538 degrees. It must be mercury.",
+                "The answer is mercury, not iron.",
+                "I would not choose iron, I would choose mercury.",
+                "Iron would be wrong; mercury is correct.",
+                "I almost chose A, but the answer is B.",
+                "I choose B and not A.",
+                "My choice is B, over A.",
+                "The answer is B. Isn't that obvious? Mercury is liquid.",
+                "B. Why not A? Because iron is solid.",
+                "The answer is B! Surprised?",
+                "The answer: B. Why? See above.",
+                "The answer is B, why? Because it is liquid.",
+                "Of options A–D, B is correct.",
+                "Options A to D: the answer is B.",
+            ],
+            "": [
+                "It wouldn't be zinc.",
+                "It could be any metal but zinc.",
+                "It might be zinc.",
+                "Zinc has never been liquid at room temperature.",
+                "Copper isn't it.",
+                "You'd be wrong to pick copper.",
+                "Choosing D is a mistake.",
+                "Rather not C.",
+            ],
+        },
+    ),
+    (
+        "What should a beginner driver do at a red light?",
+        ("accelerate", "stop", "turn left", "honk"),
+        {
+            "B": [
+                "Never accelerate; always stop.",
+                "You should stop.",
+                "The driver must stop.",
+            ],
+            "": [
+                "Drivers should never accelerate.",
+            ],
+        },
+    ),
+    (
+        "Paper is made from which material?",
+        ("glass", "wood", "iron", "sand"),
+        {
+            "B": [
+                "Paper is made out of wood.",
+                "Paper is made from wood, not sand.",
+            ],
+            "": [
+                "It can't be made of glass.",
+                "Paper is harder than sand.",
+            ],
+        },
+    ),
 ]
 
 

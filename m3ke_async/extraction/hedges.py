@@ -15,12 +15,14 @@ _UNSURE_BEFORE = Words(
     r"|容易(?:误|混|错|选错|被|让人)|易[错混](?:项|点|的|\Z)|[干迷][扰惑](?:项|选项|性)"
     r"|例如|比如|示例|样例|范例|格式|其他|其余|另外|其次|否则|不然(?!后)"
     r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
-    r"if\b(?<![a-z]if)|at first\b|first glance|initially|tempt|suppos|might|whether|although|though\b|why\b"
-    r"|for example|such as|otherwise|other(?! than\b)|not\b|n't\b(?! (?:go wrong|help|be any|forget|deny))"
-    r"|is it\b|than\Z(?<!other than)|unless\b|imagin|students|false that|let(?:'s| us) (?:say|look|check)"
+    r"if\b(?<![a-z]if)|at first\b|first glance|initially|tempt|suppos(?:e(?!d)|ing)|might|whether|although"
+    r"|though\b|why\b|for example|such as|otherwise|other(?! than\b)|not\b"
+    r"|n't\b(?! (?:go wrong|help|be any|forget|deny))|is it\b|than\Z(?<!other than)"
+    r"|unless\b|imagin(?:e|ing)\b|false that|let(?:'s| us) say"
+    r"|students (?:often|usually|may|tend|confuse|choose|pick|select|think|believe)"
     r"|assum(?:e|ing)\b(?<!\bi assume)(?<!'d assume)(?<!would assume)(?<!'m assuming)(?<!am assuming)"
     r"|doubt\b(?<!\bno doubt)(?<!\ba doubt)(?<!any doubt)(?<!without doubt)"
-    r"|\bwas (?:going|about|leaning|inclined)\b|\bhad (?:the|it|this|they)\b|\bwere (?:it|the)\b"
+    r"|\bwas (?:going|about|leaning|inclined)\b|\A\s?(?:had|were) (?:the|it|this|they)\b"
     r"|\A\s?say\Z",
 )
 #: A denial inside what names the option: "the one that isn't is B".
@@ -60,7 +62,8 @@ _SEEMING = Pattern(r"看似|貌似|似乎|看起来|乍|容易误|\bseem|\bappea
 _WHETHER = Pattern(r"[是能可]否|\bwhether\b")
 #: A condition that does not hold, of which a statement with "would" is the consequence.
 _UNREAL = Pattern(
-    r"\bif (?:it|we|[a-z]{3,20}) [^.;!?\n]{0,40}?\b(?:were|was|had|[a-z]{2,12}ed|meant|said)\b"
+    r"\bif (?:the |this |that )?(?!you\b|we\b)[a-z]{2,20} (?:[a-z]{2,12} ){0,2}?"
+    r"(?:were|was|had|[a-z]{2,12}ed|meant|said)\b"
     r"|\b(?:had|were) (?:the|this|that|it|they)\b"
 )
 _WOULD = Pattern(r"\bwould\b|'d\b")

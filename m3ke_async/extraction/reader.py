@@ -92,7 +92,7 @@ _TOPIC = Pattern(r"\s?[:：,，]")
 #: Before the only letter of a reply: it is looked at, and not chosen.
 _LOOKS_AT = Pattern(
     r"(?:看|分析|关于|根据|不在|考虑|提到|判断"
-    r"|consider|look(?:ing)? at|about|analy[sz]e|examine|moving (?:on|over) to"
+    r"|consider|look(?:ing)? at|about|analy[sz]e|examine|check|moving (?:on|over) to"
     r"|turn to|(?:begin|start) with)\s?(?:the\s)?\Z",
     re.IGNORECASE,
 )

@@ -57,7 +57,7 @@ _SENTENCE_AFTER = Pattern(r"[^。！!？?\n；;.]{0,80}[吗？?]?")
 _REST = Pattern(r"的|[^\W一二三四五六七八九十等市省县区国了吧呢啊哦呀可]{2}|\w[^。！!？?\n；;.，,(（)）]{3}")
 #: Before an option's text: where, or what, something else is beside it.
 _BESIDE = Pattern(
-    r"\b((?:north|south|east|west|out|near|far|away|close|next|than|beyond|across|opposite)[a-z]{0,5})"
+    r"\b((?:north|south|east|west)[a-z]{0,5}|outside|near(?:er|est)?|far|away|close|next|than|beyond|across|opposite)"
     r"(?:\s(?:of|from|to))?\s(?:the\s)?\Z"
 )
 _COMMA = Pattern(r"[，,]")
@@ -82,7 +82,7 @@ _ATTRIBUTED = Words(
 _TURNS = Pattern(r"[，,]\s?(?:但|不过|然而|而不?是|却|(?i:but\b|however|not\b))|吗?[？?]|吗")
 DENIES = Pattern(
     r"(?:不(?!仅|但|只|容|断|同|管|论|得不|愧|可[分或避缺]|言而喻)|非(?!常)|没(?!错)|无(?!疑|论|数|一例外)|未(?!来)).?"
-    r"|\bnot\b|n't\b"
+    r"|\b(?:not|never)\b|n't\b"
 )
 #: The beginning of a clause that sets another answer beside the one before it.
 _ALSO = Pattern(r"\s?(?:[也还亦又]|或者|同时|此外|also\b)")

@@ -517,10 +517,11 @@ RULES: tuple[Rule, ...] = (
         "not|neither|nor|none of|rule out|rules out|ruled out|ruling out|eliminate|eliminates|eliminated"
         "|eliminating|exclude|excludes|excluded|excluding|rather than|instead of|discard|discarding|reject"
         f"|rejecting|skip(?= [{BARE}{WORDED}])|avoid(?= [cps{BARE}{WORDED}])|cross out|crossing out"
-        "|strike out|unlike|over|ahead of|as opposed to|anything but|no way|doubt|wrong to|mistake to"
+        "|strike out|unlike|over|ahead of|as opposed to|no way|doubt|wrong to|mistake to"
         "|isn't|aren't|wasn't|weren't|don't|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't|mustn't"
-        "|cannot|never|hardly|unlikely|false that|impossible that|impossible for|error to",
-        r"(?<!n't be anything but)(?<!not be anything but)(?<!\bno doubt)(?<!a doubt)(?<!any doubt)"
+        "|cannot|never|hardly|unlikely|false that|impossible that|impossible for|error to"
+        "|a(?<!n't be a)(?<!not be a)ny(?:thing)?(?: [a-z]{2,12})? but",
+        r"(?<!\bno doubt)(?<!a doubt)(?<!any doubt)"
         rf"(?<!without doubt)(?:(?<!\S over)|(?= [{BARE}{TOLD}{WORDED}])){_DENIES}",
         "We can rule out A, C and D",
         "We can look at A, C and D",
@@ -885,7 +886,8 @@ RULES: tuple[Rule, ...] = (
         "said to be wrong, English",
         "incorrect|incorrectly|wrong|false|inaccurate|untrue|unlikely|not correct|not right|not true"
         "|not accurate|not the|has an error|has a mistake|contains an error|contains a mistake|is in error"
-        "|mistaken|be a mistake|be an error|far from|anything but|isn't|aren't|wasn't|weren't",
+        "|mistaken|be a mistake|be an error|is a mistake|is an error"
+        "|far from|anything but|isn't|aren't|wasn't|weren't",
         r"\b(?:(?<!far from)(?<!anything but)(?<!n't)"
         r"|\s(?:being )?(?:the )?(?:correct|right|true|accurate|valid|best|answer)\b)",
         "A is wrong. C is wrong. D is false.",
