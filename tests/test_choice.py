@@ -155,6 +155,15 @@ def test_the_span_is_where_the_choice_stands_in_the_original(reply: str, core: s
     assert (choice.letter, choice.rule, reply[slice(*choice.span)]) == ("B", rule, core)
 
 
+@pytest.mark.parametrize(
+    "unseen",
+    ["\u00ad", "\u061c", "\u180e", "\u200b", "\u200f", "\u202e", "\u2060", "\ufe0f", "\ufeff", "\U000e0042"],
+)
+def test_what_shows_nothing_is_not_read(unseen: str) -> None:
+    choice = extract_choice(f"{unseen}答{unseen}案：{unseen}B{unseen}。", CITIES, CAPITAL)
+    assert (choice.letter, choice.rule, choice.span) == ("B", "zh-answer", (6, 7))
+
+
 @pytest.mark.parametrize("before", ["", "<think>" + "A？" * 20_000 + "</think>"])
 def test_of_an_endless_reply_both_ends_are_read(before: str) -> None:
     filler = "这一点很重要。" * 5_000
