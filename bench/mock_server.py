@@ -429,9 +429,11 @@ def make_settings(table: Mapping[str, Any]) -> Settings:
     Raises:
         ValueError: an unknown name or value.
     """
-    unknown = table.keys() - {one.name for one in fields(Settings)}
+    known = {one.name for one in fields(Settings)}
+    unknown = table.keys() - known
     if unknown:
-        raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
+        wrong, right = (", ".join(sorted(names)) for names in (unknown, known))
+        raise ValueError(f"unknown settings: {wrong}; there are {right}")
     values = dict(table)
     if "faults" in values:
         values["faults"] = {Fault(name): float(share) for name, share in values["faults"].items()}

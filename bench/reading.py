@@ -55,8 +55,9 @@ THOUGHTS = "<think>" + "首都是一个国家的政治中心，上海是经济�
 @click.option("--repeats", type=click.IntRange(1), default=25, show_default=True, help="Tries of each reply.")
 def main(files: Sequence[Path], repeats: int) -> None:
     """Print a table of the times, in microseconds, the least of all tries for each reply."""
+    usual = [(reply, OPTIONS, QUESTION) for reply in USUAL]
     groups: dict[str, Iterable[Said]] = {
-        f"the {len(USUAL)} usual replies of this file": [(reply, OPTIONS, QUESTION) for reply in USUAL],
+        f"the {len(USUAL)} usual replies in bench/reading.py": usual,
         f"{len(THOUGHTS):,} characters of thoughts and an answer": [(THOUGHTS, OPTIONS, QUESTION)],
     } | {file.name: _read(file) for file in files}
     print("| replies | median | mean | the slowest |\n|---|--:|--:|--:|")

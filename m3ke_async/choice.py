@@ -64,7 +64,8 @@ class Choice:
         letter: 'A' to 'D', or None.
         outcome: answered, ambiguous, unparsed, refused or truncated.
         rule: id of the rule that decided, None where none did.
-        span: where in the original reply the choice stands, end exclusive.
+        span: where in the original reply the choice stands, end exclusive: the letter, the option's text, or
+            the last option ruled out where the one that is left is chosen.
         rules_version: of the rules that decided, or found nothing.
     """
 
@@ -93,6 +94,9 @@ def extract_choice(
         finish_reason: the provider's word; `length` turns a missing choice into `truncated`.
         reasoning: thoughts that came in a field of their own; never read for a letter.
         policy: one of `POLICIES`.
+
+    Raises:
+        UsageError: there is no such policy.
     """
     if policy != "careful":
         return _by_indicator(reply, policy)

@@ -5,21 +5,33 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from m3ke_async.choice import POLICIES
 from m3ke_async.errors import UsageError
+from m3ke_async.extraction.normalise import same_alphabet
 from m3ke_async.extraction.table import RULES
 from m3ke_async.plan import show_messages
+from m3ke_async.request import Outcome
 from m3ke_async.results import choose, make_answer
 from m3ke_async.store import Failure
 from m3ke_async.text import counted, one_line, printable
 from m3ke_async.wire.letters import letter_shares
 
 if TYPE_CHECKING:
+    from m3ke_async.choice import Choice
     from m3ke_async.evaluation import Evaluation, Item
     from m3ke_async.replies import Find
     from m3ke_async.request import Reply
 
 #: Marks around the choice in the reply; they do not occur in ordinary text.
 _LEFT, _RIGHT = "⟦", "⟧"
+#: What an outcome without a letter means, and what can be done about it.
+_MEANS = {
+    Outcome.AMBIGUOUS: "several letters stand, and none takes the others back",
+    Outcome.UNPARSED: "no choice is found",
+    Outcome.REFUSED: "no choice is found, and the model declines or asks for the question",
+    Outcome.TRUNCATED: "it ends before a choice; a run with a larger --max-tokens asks it anew",
+    Outcome.FILTERED: "the provider's content check took the place of an answer; --retry-filtered asks again",
+}
 #: Ids that are named where another was given.
 _NEAR = 3
 
@@ -89,6 +101,7 @@ def _explain(item: Item, evaluation: Evaluation, find: Find) -> list[str]:
     if isinstance(reply, Failure):
         return [*lines, "# Reply", f"failed: {reply.message} (attempts: {reply.attempts})"]
     choice = choose(item.shown, reply, evaluation.settings)
+    policy = evaluation.settings.policy
     text = reply.text
     if choice.span is not None:
         start, end = choice.span
@@ -105,7 +118,10 @@ def _explain(item: Item, evaluation: Evaluation, find: Find) -> list[str]:
         "# Choice",
         f"{found}, key {item.shown.answer or 'unknown'}",
         *_probabilities(reply),
+        *([f"{choice.outcome}: {_MEANS[choice.outcome]}"] if choice.outcome in _MEANS else []),
         *_catches(choice.rule),
+        *_marked(choice, reply.text),
+        *([f"read by --policy {policy}"] if policy != POLICIES[0] else []),
     ]
 
 
@@ -121,5 +137,16 @@ def _block(text: str) -> list[str]:
 
 def _catches(rule_id: str | None) -> list[str]:
     """What the rule is for, by the rule table."""
-    name = (rule_id or "").removeprefix("text:")  # the option's text or place was read, not a letter
+    name = (rule_id or "").removeprefix("text:")
     return [f"the rule catches: {rule.catches}" for rule in RULES if rule.name == name]
+
+
+def _marked(choice: Choice, reply: str) -> list[str]:
+    """What is marked, where it is not the chosen letter."""
+    if choice.letter is None or choice.span is None:
+        return []
+    if (choice.rule or "").startswith("text:"):
+        return ["marked is an option's text, place or number, read in place of its letter"]
+    if choice.letter in same_alphabet(reply[slice(*choice.span)]).upper():
+        return []
+    return [f"marked is what the rule read last; {choice.letter} follows from it"]

@@ -29,7 +29,7 @@ from m3ke_async.target import price_of
 from m3ke_async.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from m3ke_async.answer import Answer
@@ -87,11 +87,12 @@ def _settings(
         for name, value in record["settings"].items()
         if value not in (None, []) and name != "model"
     }
-    stored |= changes or {}
+    model = record["settings"]["model"]
     try:
-        return make_settings(record["settings"]["model"], stored)
+        as_they_were = make_settings(model, stored)
     except UsageError as error:
         raise DataError(f"{error}; run the same command again", file=directory.run_json) from None
+    return make_settings(model, {**stored, **changes}) if changes else as_they_were
 
 
 #: Options that were meant for one command, and not for those that go on with its run.
@@ -237,6 +238,21 @@ def changed_choices(
             earlier = before.get(_place(after))
             if earlier is None or (earlier.choice, earlier.outcome) != (after.choice, after.outcome):
                 yield ChangedChoice(earlier, after)
+
+
+def sum_up(changed: Sequence[ChangedChoice]) -> str:
+    """What the changes come to, and what writes them, in one line for people."""
+    if not changed:
+        return "no reply would be read otherwise"
+    pairs = [(change.before and change.before.choice, change.after.choice) for change in changed]
+    gained = sum(not was and bool(now) for was, now in pairs)
+    lost = sum(bool(was) and not now for was, now in pairs)
+    moved = sum(bool(was and now) and was != now for was, now in pairs)
+    replies = counted(len(changed), "reply", "replies")
+    return (
+        f"{replies} would be read otherwise: {gained:,} gain a letter, {lost:,} lose theirs, "
+        f"{moved:,} get another; nothing is written, the same command without --diff writes it"
+    )
 
 
 def _place(answer: Answer) -> tuple[object, ...]:

@@ -51,16 +51,48 @@ def test_a_question_is_shown_from_the_prompt_to_the_letter(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        (reply("我不知道。"), "outcome unparsed, letter none, rule none, key A"),
-        (reply("让我想想", finish="length"), "outcome truncated, letter none"),
-        (reply("", finish="content_filter"), "outcome filtered, letter none"),
-        (reply(None, refusal="我不能回答。"), "outcome refused, letter none"),
+        (reply("我不知道。"), "rule none, key A\nunparsed: no choice is found\n"),
+        (reply("B和C都对。"), "key A\nambiguous: several letters stand, and none takes the others back\nthe"),
+        (reply("让我想想", finish="length"), "key A\ntruncated: it ends before a choice; a run with a "),
+        (reply("", finish="content_filter"), "key A\nfiltered: the provider's content check "),
+        (reply(None, refusal="我不能回答。"), "key A\nrefused: no choice is found, and the model declines "),
     ],
 )
-def test_a_reply_without_a_letter_says_what_it_is(tmp_path: Path, act: Act, words: str) -> None:
+def test_a_reply_without_a_letter_says_what_that_means(tmp_path: Path, act: Act, words: str) -> None:
     ran = explain(asked(tmp_path, act))
     assert words in ran.out
     assert "⟦" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "marked"),
+    [
+        ("第三个词", "\n⟦第三个词⟧\n"),
+        ("既不是A和B，也不是D。", "既不是A和B，也不是⟦D⟧。\n"),
+    ],
+)
+def test_what_is_marked_is_said_where_it_is_not_the_letter(tmp_path: Path, words: str, marked: str) -> None:
+    out = explain(asked(tmp_path, reply(words))).out
+    assert marked in out
+    assert "outcome answered, letter C" in out
+    text = "marked is an option's text, place or number, read in place of its letter\n"
+    last = "marked is what the rule read last; C follows from it\n"
+    assert out.endswith(last if "D" in words else text)
+
+
+def test_a_letter_in_another_alphabet_is_marked_as_the_letter(tmp_path: Path) -> None:
+    out = explain(asked(tmp_path, reply("答案：Ⓒ"))).out
+    assert "答案：⟦Ⓒ⟧\n" in out
+    assert "marked is" not in out
+
+
+def test_another_policy_is_named(tmp_path: Path) -> None:
+    run = asked(tmp_path, reply("不是A，应该选B。"))
+    assert "--policy" not in explain(run).out
+    m3ke("score", run, "--policy", "first")
+    out = explain(run).out
+    assert "不是⟦A⟧，应该选B。\n" in out
+    assert out.endswith("rule first, key A\nread by --policy first\n")
 
 
 def test_thoughts_in_a_field_of_their_own_are_shown_apart(tmp_path: Path) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from m3ke_async.api import evaluate
+from m3ke_async.errors import ExitCode
 from m3ke_async.reopen import changed_choices, rescore
 from m3ke_async.rundir import RunDir
 from tests.asking import Notes
+from tests.command import m3ke
 from tests.questions import write_suite
 from tests.server import Server, reply
 
@@ -70,6 +73,40 @@ async def test_a_diff_shows_what_would_change_and_writes_nothing(result: RunResu
     assert [line.split(": ")[1].split(" ")[0] for line in lines] == ["B", "ambiguous"]
     assert list(changed_choices(RunDir(result.path), data=None, policy=None, warn=notes.warn)) == []
     assert {path: path.read_bytes() for path in result.path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ("first", "2 replies would be read otherwise: 1 gain a letter, 0 lose theirs, 1 get another; "),
+        ("strict", "2 replies would be read otherwise: 0 gain a letter, 1 lose theirs, 0 get another; "),
+        ("careful", "m3ke: no reply would be read otherwise\n"),
+    ],
+)
+async def test_a_diff_ends_with_what_it_comes_to(result: RunResult, policy: str, told: str) -> None:
+    ran = await asyncio.to_thread(m3ke, "score", result.path, "--policy", policy, "--diff")
+    assert ran.code == 0
+    assert told in ran.err
+    assert len(ran.out.splitlines()) == (0 if policy == "careful" else 2)
+
+
+async def test_the_report_names_another_policy_than_the_usual_one(result: RunResult) -> None:
+    usual = await asyncio.to_thread(m3ke, "score", result.path)
+    assert "--policy" not in usual.out
+    other = await asyncio.to_thread(m3ke, "score", result.path, "--policy", "last")
+    assert "--policy last" in " ".join(other.out.split())
+
+
+async def test_a_policy_that_does_not_exist_is_no_fault_of_the_run(result: RunResult) -> None:
+    ran = await asyncio.to_thread(m3ke, "score", result.path, "--policy", "best", "--diff")
+    assert ran.code == ExitCode.USAGE
+    assert ran.err == "m3ke: --policy must be careful or strict or first or last, not 'best'\n"
+
+
+async def test_a_key_says_nothing_of_how_replies_are_read(result: RunResult) -> None:
+    ran = await asyncio.to_thread(m3ke, "score", result.path, "--key", "key.csv", "--diff")
+    assert ran.code == ExitCode.USAGE
+    assert "leave one out" in ran.error
 
 
 async def test_the_same_command_with_another_policy_asks_nothing(server: Server, result: RunResult) -> None:

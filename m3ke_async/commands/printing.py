@@ -123,6 +123,7 @@ def print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> No
 
 
 def _mode(record: Mapping[str, Any]) -> str:
-    """What was taken for an answer, where it was not the text."""
-    mode = record["settings"].get("answer", "text")
-    return "" if mode == "text" else f", --answer {mode}"
+    """What was taken for an answer and how letters were found, where not as usual."""
+    told = {"answer": "text", "policy": "careful"}
+    found = {name: record["settings"].get(name, usual) for name, usual in told.items()}
+    return "".join(f", --{name} {value}" for name, value in found.items() if value != told[name])

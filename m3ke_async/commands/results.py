@@ -8,7 +8,7 @@ import click
 
 from m3ke_async.commands.options import AS_JSON, CONTEXT, DATA, JSON, RESULTS, TEXT
 from m3ke_async.commands.printing import fail, print_json, print_lines, print_result
-from m3ke_async.errors import ExitCode
+from m3ke_async.errors import ExitCode, UsageError
 
 
 @click.command(context_settings=CONTEXT)
@@ -32,16 +32,19 @@ def score(
     as_json: bool,
 ) -> int:
     """Score RUN again, offline; --key scores the test split."""
-    from m3ke_async.reopen import changed_choices, rescore
+    from m3ke_async.reopen import changed_choices, rescore, sum_up
     from m3ke_async.rundir import find_run
 
     directory = find_run(run_path, results)
     if diff:
-        changed = changed_choices(directory, data=data, policy=policy, warn=fail)
+        if key is not None:
+            raise UsageError("--diff shows how replies are read, which --key does not change: leave one out")
+        changed = list(changed_choices(directory, data=data, policy=policy, warn=fail))
         if as_json:
             print_json([change.to_json() for change in changed])
         else:
             print_lines(change.line() for change in changed)
+            fail(sum_up(changed))
         return ExitCode.COMPLETE
     result = rescore(directory, data=data, policy=policy, key=key, warn=fail)
     print_result(result, as_json=as_json, tasks=all_tasks)
