@@ -57,6 +57,21 @@ def test_letters_count_only_where_they_stand_for_options(reply: str, letter: str
 
 
 @pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("电流为 5 A", "C"),
+        ("答案是5 A", "C"),
+        ("文件大小为1024 B。", "D"),
+        ("The charge is 3 C.", None),
+        ("温度为 20 C", None),
+    ],
+)
+def test_a_unit_is_no_letter(reply: str, letter: str | None) -> None:
+    assert letter_of(reply) is None
+    assert letter_of(reply, {"A": "1 A", "B": "2 A", "C": "5 A", "D": "1024 B"}) == letter
+
+
+@pytest.mark.parametrize(
     "reply", ['"B" or <C>?', "C+", "<\nD because", "A % C", "#B'C选$", "A&B", "B-", "答案是*B*"]
 )
 def test_full_width_signs_read_like_the_usual_ones(reply: str) -> None:
@@ -227,6 +242,12 @@ def test_policies_do_what_older_scripts_do(
 ) -> None:
     found = [extract_choice(reply, policy=policy).letter for policy in ("strict", "first", "last")]
     assert found == [strict, first, last]
+
+
+def test_the_strict_policy_reads_no_longer_reply_than_it_says() -> None:
+    said = "我认为答案是B。"
+    assert extract_choice(said.ljust(40, "。"), policy="strict").letter == "B"
+    assert extract_choice(said.ljust(41, "。"), policy="strict").letter is None
 
 
 def test_a_policy_says_by_its_name_that_it_decided() -> None:
