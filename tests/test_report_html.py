@@ -330,6 +330,14 @@ def test_search_reads_questions_and_replies_in_any_case(page: Page) -> None:
     assert page.locator(".row").count() == 0
 
 
+def test_another_policy_stands_in_the_heading(browser: Browser, run: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(run, tmp_path / "run")
+    m3ke("score", copied, "--policy", "first")
+    m3ke("report", copied)
+    with open_page(browser, copied / "report.html", ".row") as opened:
+        assert "0-shot, --policy first, incomplete" in opened.page.locator("header").inner_text()
+
+
 def test_a_tile_of_the_heat_map_leads_to_its_questions(page: Page) -> None:
     page.locator(".tile", has_text="Algebra").click()
     assert shown(page) == "4 of 8 questions"
@@ -340,7 +348,7 @@ def test_a_question_shows_prompt_reply_mark_and_rule(opened: Opened) -> None:
     text = open_question(opened, "Q0-1")
     dialog = opened.page.locator("dialog")
     assert dialog.locator("mark").all_inner_texts() == ["B"]
-    assert "chosen B · right letter A · rule " in text
+    assert "chosen B · right letter A · rule zh-answer (" in text
     assert "我选B。答案：B" in text
     assert "正确的选项是：" in text
 

@@ -63,6 +63,13 @@ def test_markdown_has_the_sentences_and_every_table(run: Path) -> None:
     assert text.count("| 0 | 1 | 0 | 0 | 1 | 1 |\n") == 3  # of Cooking, its cluster and its level
 
 
+def test_markdown_names_another_way_of_reading_than_the_usual_one() -> None:
+    record = {"settings": {**RECORD["settings"], "policy": "first", "answer": "text"}}
+    assert markdown(four_clusters(1, 1, 1, 1), record, None).startswith(
+        "# custom/m, dev, 0-shot, --policy first\n"
+    )
+
+
 def test_markdown_stands_beside_the_published_table() -> None:
     text = markdown(four_clusters(9, 8, 7, 6), RECORD, published_table(0))
     assert "| **this run** | 0.900 | 0.800 | 0.700 | 0.600 | 0.750 |" in text

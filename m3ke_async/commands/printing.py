@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from m3ke_async.errors import ExitCode
 from m3ke_async.streams import forgiving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from m3ke_async.run import RunResult
     from m3ke_async.settings import RunSettings
@@ -101,15 +101,17 @@ def print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> No
     from m3ke_async.published import table_beside
     from m3ke_async.report.failed import failed_lines
     from m3ke_async.report.ledger import ledger_lines
+    from m3ke_async.report.sentences import unusual_reading
     from m3ke_async.report.terminal import render
     from m3ke_async.rundir import RunDir
 
     directory = RunDir(result.path)
     record = directory.record()
+    asked = f"{result.scores.split}{unusual_reading(record)}"
     render(
         result.scores,
         [
-            f"{record['settings']['model']}, {record['data']}, {result.scores.split}{_mode(record)}",
+            f"{record['settings']['model']}, {record['data']}, {asked}",
             f"results in {result.path}",
         ],
         table_beside(record),
@@ -120,10 +122,3 @@ def print_result(result: RunResult, *, as_json: bool, tasks: bool = False) -> No
     print_lines([""])
     print_lines(ledger_lines(result.ledger, result.price))
     print_lines(failed_lines(directory.failed))
-
-
-def _mode(record: Mapping[str, Any]) -> str:
-    """What was taken for an answer and how letters were found, where not as usual."""
-    told = {"answer": "text", "policy": "careful"}
-    found = {name: record["settings"].get(name, usual) for name, usual in told.items()}
-    return "".join(f", --{name} {value}" for name, value in found.items() if value != told[name])

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from m3ke_async.extraction.table import RULES
 from m3ke_async.files import whole_file
 from m3ke_async.report.page import PAGE_END, page_head
 from m3ke_async.report.shorten import shorten
@@ -77,6 +78,7 @@ def write_html(
         "published": _published(published) if published is not None else None,
         "cost": cost,
         "tasks": tasks,
+        "rules": {rule.name: rule.catches for rule in RULES},
     }
     places = {name: place for place, name in enumerate(tasks)}
     with whole_file(path) as file:

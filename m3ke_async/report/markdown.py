@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from m3ke_async.report.grid import number, points, ranged
-from m3ke_async.report.sentences import summary_lines, without_letter
+from m3ke_async.report.sentences import summary_lines, unusual_reading, without_letter
 from m3ke_async.suite import Cluster
 from m3ke_async.text import one_line
 
@@ -32,7 +32,7 @@ def markdown(scores: Scores, record: Mapping[str, Any], published: PublishedTabl
     """
     settings = record["settings"]
     split, shots = scores.taxonomy.named(scores.split), scores.shots(settings["shots"])
-    title = f"{settings['model']}, {split}, {shots}-shot"
+    title = f"{settings['model']}, {split}, {shots}-shot{unusual_reading(record)}"
     lines = [f"# {_text(title)}", ""]
     lines += [f"- {_text(line)}" for line in summary_lines(scores, shots=settings["shots"])]
     if published is not None and scores.averages.over_clusters_pooled.value is not None:

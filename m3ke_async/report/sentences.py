@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from m3ke_async.report.grid import chance, number, percent, ranged
 from m3ke_async.request import Outcome
@@ -11,6 +11,8 @@ from m3ke_async.suites.taxonomy import Mean
 from m3ke_async.text import counted, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from m3ke_async.diagnostics import Diagnostics, Served
     from m3ke_async.repeats import Repeats
     from m3ke_async.score import Scores
@@ -25,6 +27,13 @@ _MANY_TRUNCATED = 0.05
 _MOST_OUTSIDE = 0.5
 #: Below this half width of the interval, in points, the number of questions needs no remark.
 _WIDE = 1.5
+
+
+def unusual_reading(record: Mapping[str, Any]) -> str:
+    """What was taken for an answer and how letters were found, where not as usual; behind a run's name."""
+    usual = {"answer": "text", "policy": "careful"}
+    found = {name: record["settings"].get(name, value) for name, value in usual.items()}
+    return "".join(f", --{name} {value}" for name, value in found.items() if value != usual[name])
 
 
 def summary_lines(scores: Scores, *, shots: int = 0) -> list[str]:

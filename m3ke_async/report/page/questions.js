@@ -125,6 +125,12 @@ function markedReply(row) {
   ];
 }
 
+// A rule's id with what it catches; policies and constraints have no more than their name.
+function meant(rule) {
+  const catches = summary.rules[rule.replace(/^text:/, "")];
+  return catches ? `${rule} (${catches})` : rule;
+}
+
 function block(title, nodes, leftOut = 0) {
   const rest = leftOut ? [el("p", { className: "note" }, say("shortened", count(leftOut)))] : [];
   return [el("h3", {}, title), el("pre", { dir: "auto" }, ...nodes), ...rest];
@@ -151,7 +157,7 @@ async function openQuestion(rows, number) {
     named(row.outcome),
     row.choice && say("chosen", row.choice),
     row.key && say("key", row.key),
-    row.rule && say("rule", row.rule),
+    row.rule && say("rule", meant(row.rule)),
     row.finish_reason && `finish_reason ${row.finish_reason}`,
     row.latency !== null && `${row.latency.toFixed(2)} s`,
     row.attempts && say("attempts", count(row.attempts)),

@@ -18,9 +18,17 @@ function shots() {
   return sent.length ? Math.max(...sent) : run.settings.shots;
 }
 
+// What was taken for an answer and how letters were found, where not as usual.
+function unusualReading() {
+  const usual = { answer: "text", policy: "careful" };
+  return Object.keys(usual).filter((name) => (run.settings[name] ?? usual[name]) !== usual[name])
+    .map((name) => `, --${name} ${run.settings[name]}`).join("");
+}
+
 function header() {
   const written = run.written_at ?? "";
-  return heading(run.settings.model, `${suite()} ${scores.split}, ${shots()}-shot, ${run.state}, ${written}`, draw);
+  const asked = `${suite()} ${scores.split}, ${shots()}-shot${unusualReading()}`;
+  return heading(run.settings.model, `${asked}, ${run.state}, ${written}`, draw);
 }
 
 function headline() {
