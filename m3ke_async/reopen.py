@@ -210,7 +210,9 @@ class ChangedChoice:
     def line(self) -> str:
         """For people."""
         was = _shown(self.before) if self.before is not None else "not in answers.jsonl"
-        return f"{self.after.task} {self.after.id}: {was} -> {_shown(self.after)}"
+        asks = {"rotation": self.after.rotation, "sample": self.after.sample}
+        ask = "".join(f", {name} {number}" for name, number in asks.items() if number is not None)
+        return f"{self.after.task} {self.after.id}{ask}: {was} -> {_shown(self.after)}"
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`: lines as in answers.jsonl."""

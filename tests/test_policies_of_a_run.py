@@ -90,6 +90,15 @@ async def test_a_diff_ends_with_what_it_comes_to(result: RunResult, policy: str,
     assert len(ran.out.splitlines()) == (0 if policy == "careful" else 2)
 
 
+async def test_a_diff_tells_the_asks_of_a_question_apart(server: Server, tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "suite", 1, 2)
+    results = str(tmp_path / "results")
+    result = await evaluate("custom/m", suite, base_url=server.url, results=results, rotate=True, limit=2)
+    changed = changed_choices(RunDir(result.path), data=None, policy="first", warn=Notes().warn)
+    lines = [change.line() for change in changed]
+    assert [line.split(":")[0].partition(", ")[2] for line in lines] == [f"rotation {n}" for n in range(4)]
+
+
 async def test_the_report_names_another_policy_than_the_usual_one(result: RunResult) -> None:
     usual = await asyncio.to_thread(m3ke, "score", result.path)
     assert "--policy" not in usual.out
