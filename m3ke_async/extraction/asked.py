@@ -142,6 +142,12 @@ class Asked:
             return False
         return self.denied_kind in said and not denies(said)
 
+    def begins(self, letter: str, said: str) -> bool:
+        """Whether this, in small letters, is the beginning of the option's text, which breaks off."""
+        begun = said.strip(" .．、:：)）\n")
+        own = self.options.get(letter, "").lower()
+        return bool(begun) and begun != own and own.startswith(begun)
+
     def fits(self, says: Says) -> bool | None:
         """Whether an option of which this is said answers the question; None where it may or may not."""
         if says is REJECT:

@@ -11,6 +11,8 @@ from m3ke_async.extraction.hedges import (
     doubts,
     is_disputed,
     is_doubted_after,
+    is_either,
+    is_past,
     is_supposed,
     is_tried,
     is_unreal,
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 
 #: Signs that a clause speaks of what is wrong.
 _NEGATIVE = Words(
-    r"不正确|错误|不属于|不是|不能|不可能|不符合|有误|不恰当|不包括|不当|不合|不对|不准确|不会|无关|不成立|没有|无法|并非|不选"
+    r"不正确|错误|不属于|不是|不能|不可能|不符合|有误|不恰当|不包括|不当|不合|不对|不准确|不会|无关|不成立|没有|无法|并非|(?<!不得)不选"
     r"|有(?:语病|歧义|毛病|错别字|别字)|存在(?:语病|歧义|毛病|错别字|别字)",
     r"\b(?:except\b|not\b|false\b|incorrect|untrue|wrong)",
 )
@@ -72,6 +74,13 @@ _PARTLY = Pattern(r"\b(?:part(?:ial)?ly|half)[ -]\Z|部分\Z")
 _NO_FLAW = Pattern(r"(?:没有?|未|无|不存在)[^，。；;\n不]{0,4}\Z")
 #: A conclusion that begins in between, with a subject of its own.
 _HENCE = Pattern(r"[，,。；;\n]\s?(?:因此|所以|故|综上)(?![这该它其此本项选也就才应]{0,4}\Z)")
+#: A predicate of the other options.
+_OTHERS = Pattern(
+    r"(?:\A|[。.，,；;！!、\s)）而])(?:其[他余它](?!中)|另外|剩[下余])"
+    r"|[.;；\n]\s{0,3}(?:all )?(?:the )?(?:others?|rest|remaining)\b"
+)
+#: A sentence of its own after an option at the start.
+_OWN = Pattern(r"(?:[。!！；;\n]|\.\s)\s{0,3}(?!这|该|此|它|it\b|this\b)\w")
 _NEGATED = Pattern(r"[不非没未]|not\b|n't")
 #: What denies that the question's kind holds the option that follows.
 _LACKS = ("不包括", "不包含", "不含")
@@ -80,6 +89,7 @@ _KEPT = Pattern(r"(?:[不没未](?:应该?|能够?|可以?|必|该|要|会|被)?
 _LATIN = Pattern(r"[a-z][a-z']")
 #: What settles a mention, even after a word on whether it holds.
 _FIRM = (ANSWER, LIKELY, REJECT)
+_SETTLING = (*_FIRM, BUT)
 #: What compares a mention with the others, and all that its clause may take back.
 _COMPARED = (ONLY, BUT)
 _STATED = (ANSWER, LIKELY, ALSO, *_COMPARED)
@@ -88,9 +98,10 @@ _MARKS = (TICK, CROSS)
 #: The characters on which cues before a mention end; most mentions have none of them before them.
 _CUE_ENDS = frozenset(
     '案能定项挑猜择号母问是为：:=应该当选就只终最显然即乃便仍还填的故无疑】])）〕」』>》“"#,，-答解果论正取了出也以行个述法描'
-    "意合足以按判求准改更那这但过而。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐□☒○✗×✘❌╳除掉汰非会太不用写は은는이え답于.!！?？x"
+    "意合足以按判求准改更那这但过而。；\n么则成剩下有余此所综上从可知→⇒👉☞d{(☑●◉✓✔✅√☐□☒○✗×✘❌╳除掉汰非会太不在如及用写は은는이え답于.!！?？x"
 )
 _ALL = Pattern(r"都|均|全|\ball\b|every")
+_BESIDES = Pattern(r"\s?[以之]?外?[，,]?\s?其[他余它](?:选项|各项|三[项个])?")
 _ALL_OTHERS = Pattern(r"\s?[以之]?外?[，,]?\s?其[他余它](?:选项|各项|三[项个])?[都均皆全](?:是|属于)")
 #: After an option's text that only begins a sentence; a comma may also follow an answer.
 _GOES_ON, _COMMA = Pattern(r"\s?、"), Pattern(r"\s?[、，,]")
@@ -116,7 +127,7 @@ class Grammar:
         self._denials = Cued((rule for rule in latin if rule.says is REJECT), words=True)
         after, latin = placed(rules, Place.AFTER, latin=False), placed(rules, Place.AFTER, latin=True)
         self._firm = _Both(
-            Cued(rule for rule in after if rule.says in _FIRM),
+            Cued(rule for rule in after if rule.says in _SETTLING),
             Cued((rule for rule in latin if rule.says in _FIRM), words=True),
         )
         self._marks = _Both(
@@ -126,7 +137,7 @@ class Grammar:
         marks = [rule for rule in (*after, *latin) if rule.says in _MARKS]
         self._any_mark = Pattern("|".join(rule.cues for rule in marks) or "(?!)")
         self._weak = _Both(
-            Cued(rule for rule in after if rule.says not in _FIRM),
+            Cued(rule for rule in after if rule.says not in _SETTLING),
             Cued((rule for rule in latin if rule.says not in _FIRM), words=True),
         )
 
@@ -208,6 +219,8 @@ class Grammar:
             doubts(before)
             or is_supposed(form, start, at)
             or is_attributed(clause_before(form, start, _BACK) + said)
+            or is_either(form, at)
+            or is_past(before + said, asked.question)
         ):
             return UNSURE
         if says in _COMPARED:
@@ -231,9 +244,7 @@ class Grammar:
                 continue
             if is_tried(form, at + 1):
                 return None
-            if self._weak.first(
-                form, at + 1, min(shape.next_place(0), at + 16), asked, most=8 if mention.told else 3
-            ):
+            if self._is_judged(shape, mention, at, asked):
                 continue
             if mention.lettered:
                 if not (mention.worded and not mention.told and _TOPIC.match(form, at + 1)):
@@ -243,6 +254,15 @@ class Grammar:
             ):
                 return rule
         return None
+
+    def _is_judged(self, shape: Shape, mention: Mention, at: int, asked: Asked) -> bool:
+        """Whether a predicate follows the first mention, which is then no answer yet."""
+        form, following = shape.text, shape.next_place(0)
+        found = self._weak.first(form, at + 1, min(following, at + 16), asked, most=8 if mention.told else 3)
+        if found is None:
+            return False
+        gap = form[at + 1 : found.start]
+        return not (_OWN.search(gap) or (found.end == following < len(form) and "\n" in gap))
 
     def _cued(self, shape: Shape, index: int, at: int) -> tuple[Rule, int] | None:
         """The rule of the leftmost cue between the mention before and this one, and where the cue stands."""
@@ -272,7 +292,8 @@ class Grammar:
 
     def _compared(self, form: str, at: int, says: Says, asked: Asked) -> Says:
         """What "only this one" or "all but this one" comes to, by the predicate that follows."""
-        found = self._weak.first(form, at + 1, at + 24, asked)
+        besides = _BESIDES.match(form, at + 1)
+        found = self._weak.first(form, besides.end() if besides else at + 1, at + 24, asked)
         holds = None if found is None else found.rule.says
         fits = None if holds is None else asked.fits(holds)
         if says is ONLY:
@@ -296,6 +317,15 @@ class Grammar:
         gap = form[at + 1 : found.start]
         if "答案" in gap or "剩下" in gap or _SUMS_UP.search(gap):
             return None
+        if (
+            index + 1 == len(shape.places)
+            and mention.lettered
+            and asked.begins(mention.letters, form[at + 1 :])
+        ):
+            return None
+        if found.rule.says is BUT:
+            says = self._compared(form, found.end - 1, BUT, asked)
+            return Event(at, mention.letters, says, found.rule.name, mention)
         unsure = is_weighed(form, at + 1, found.end, gap) or doubts(clause_before(form, at))
         unsure = unsure or is_disputed(form, found.end) or is_unreal(form, at, found.end)
         return Event(at, mention.letters, UNSURE if unsure else found.rule.says, found.rule.name, mention)
@@ -349,6 +379,8 @@ def _near_enough(cued: Cued, form: str, start: int, end: int, asked: Asked, *, m
 
 def _is_spoilt(gap: str, says: Says) -> bool:
     """Whether something stands between a mention and what is said of it that keeps the two apart."""
+    if _OTHERS.search(gap):
+        return True
     if says in _MARKS:
         return "\n" in gap
     if says is TRUE:

@@ -13,8 +13,8 @@ _UNSURE_BEFORE = Words(
     r"如果|虽然|尽管|虽|假如|倘若|假设|若|(?<![主重必需])要是|即使|是否|为什么|为何|怎么会|有人|很多人|不少人|许多人|有些人|大家|以为(?<!可以为)"
     r"|检验|验证|验算|同学|误选|误认|误判|错选|表面上?看|表面上|初看|乍一?看|第一眼|第一反应|(?:起初|最初|一开始|本来)[^，。]{0,4}(?:会|可能|想|以为|倾向|选)"
     r"|容易(?:误|混|错|选错|被|让人)|易[错混](?:项|点|的|\Z)|[干迷][扰惑](?:项|选项|性)"
-    r"|例如|比如|示例|样例|范例|格式|其他|其余|另外|其次|否则|不然(?!后)"
-    r"|不(?:能|应|该|可|要|会|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|并非\Z|未必(?:是)?\Z",
+    r"|例如|比如|示例|样例|范例|格式|其他|其余|另外|其次|否则|不然(?!后)|除非|难道|莫非|切[忌勿莫]|不见得|与其(?!他)"
+    r"|(?<!不得)不(?:能|应|该|可|要|会|得|一定|是)?(?:直接)?\Z|别(?:直接)?\Z|没有?\Z|未\Z|勿\Z|比\Z|[并绝决]非\Z|(?<!错)误\Z|未必(?:是)?\Z",
     r"if\b(?<![a-z]if)|at first\b|first glance|initially|tempt|suppos(?:e(?!d)|ing)|might|whether|although"
     r"|though\b|why\b|for example|such as|otherwise|other(?! than\b)|not\b"
     r"|n't\b(?! (?:go wrong|help|be any|forget|deny))|is it\b|than\Z(?<!other than)"
@@ -34,13 +34,19 @@ _SUPPOSED = Pattern(
 )
 #: Words after a mention that take the statement back.
 _UNSURE_AFTER = Pattern(
-    rf"\s{{0,2}}(?:[吗呢？?]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"
+    r"(?!\s?[，,。.]?\s?为[什何])(?:"
+    rf"\s{{0,2}}(?:[吗呢？?✗✘❌]|的话|还是|中选|之中|也?不(?:对|正确|成立)|[^{MENTION}。\n]{{0,3}}(?:格式|形式)|是(?:错|不)"
     r"|(?:is|are) (?:wrong|incorrect|false|not)"
     rf"|[，,]\s?还是\s?[{MENTION}]|[；;，,]\s?(?:否则|不然|otherwise)[^。\n]{{0,12}}[{MENTION}])|[^{MENTION}。.，,；;\n]{{0,6}}[吗？?]"
     r"|[。.，,]\s?(?:对|对不对|对吧|是|是吧|是不是|right|correct|isn't it)[吗？?]"
     rf"|[^{MENTION}，,。；;\n]{{0,12}}[，,。；;]\s?(?:[但而]是?)?[这此][种个样一]{{0,2}}的?(?:算法|想法|解法|思路|计算|推理|选法)"
-    r"[^，,。\n]{0,4}(?:错|有误|不(?:正确|对|成立))"
+    r"[^，,。\n]{0,4}(?:错|有误|不(?:正确|对|成立)))"
 )
+#: One of two: 不是A就是B, 非A即B.
+_EITHER = Pattern(rf"(?<!不，)(?:不[是选]|非)[{MENTION}][，,]?\s?(?:就|即|便)[是选为]?\Z")
+#: What no longer holds.
+_PAST = Pattern(r"(?:曾经?|原来|原先|以前|过去|一度)也?[是为]?\Z")
+_OF_THE_PAST = Pattern(r"[曾原朝代史年前去]|时期")
 #: After a verdict: it is asked, or it is the claim that is wrong.
 _DISPUTED = Pattern(
     rf"[^{MENTION}。；;，,\n?？]{{0,16}}(?:吗|[?？])"
@@ -124,6 +130,16 @@ def is_weighed(form: str, start: int, end: int, gap: str) -> bool:
 def is_disputed(form: str, place: int) -> bool:
     """Whether what was said up to the place is only asked, or is called wrong itself."""
     return _DISPUTED.match(form, place) is not None
+
+
+def is_either(form: str, at: int) -> bool:
+    """Whether the mention at the place is the second of two of which one is meant."""
+    return _EITHER.search(form, max(0, at - 8), at) is not None
+
+
+def is_past(said: str, question: str) -> bool:
+    """Whether this only held once, where the question does not ask about the past."""
+    return _PAST.search(said) is not None and _OF_THE_PAST.search(question) is None
 
 
 def is_retracted(form: str, start: int, end: int) -> bool:

@@ -50,7 +50,7 @@ _JOINT = Pattern(
     r"|(?:[,，]\s{0,2})?(?:and|or)\b|[,，](?:和|或|以及)?)\s{0,3}"
 )
 #: All options from one to another.
-_RANGE = Pattern(r"[-–~～]|\s?[至到]\s?|\s(?:through|thru)\s")
+_RANGE = Pattern(r"[-–—~～]{1,2}| ?[至到] ?|\s(?:through|thru)\s")
 _COMMA_GOES_ON = Pattern(
     r"\s{0,3}(?:[,，/&;；.。!！)）\]】\n<]|和|与|及|以及|或|and\b|or\b|都|均|皆|全|两|二|三|四|are\b|[-–~～至到]\s?[A-D]|\Z)"
 )
@@ -144,7 +144,18 @@ def find_letters(text: str, asked: Asked) -> list[Mention]:
             mention = mention._replace(start=taken)
         taken = mention.end
         found.append(mention)
+    if len(found) in {3, 4} and _breaks_off_at(text, found):
+        found[-1] = found[-1]._replace(heading=True)
     return joined(text, found) if len(found) > 1 else found
+
+
+def _breaks_off_at(text: str, mentions: Sequence[Mention]) -> bool:
+    """Whether a list of the options, all of the reply, ends at the bare letter of the next one."""
+    *before, last = mentions
+    row = "".join(mention.letters for mention in mentions)
+    bare = (last.start, last.end) == last.core and not text[last.end :].strip()
+    starts = last.opens or text[last.start - 1] in " ；;，,"
+    return bare and starts and LETTERS.startswith(row) and all(mention.heading for mention in before)
 
 
 def _is_text(text: str, start: int, end: int, letter: str) -> bool:

@@ -33,8 +33,15 @@ _NAMES_AFTER = (
 _AFTER = tuple(_NAMES_AFTER.split())
 _AFTER_STARTS = frozenset(name[0] for name in _AFTER)
 _FORMULA = Pattern(
-    r"\s?(?:[=≡∩∪∈∉⊂⊆^·≠≤≥+⁺⁻⁰-₉²³¹]|×(?=[^\s)）|])|\s×\s?\w|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|\$\d|-(?!(?<=A-)[B-D]\b|(?<=B-)[CD]\b|(?<=C-)D\b)[A-Za-z])"
+    r"\s?(?:[=≡∩∪∈∉⊂⊆^·≠≤≥+⁺⁻⁰-₉²³¹]|×(?=[^\s)）|])|\s×\s?\w|[<>]\s?[\dA-J-]|/[^A-J\s]|\s?[E-Z](?![A-Za-z])|[([]\s?[\dxyt]|\\|\$\d|-(?!(?:(?<=A-)[B-D]|(?<=B-)[CD]|(?<=C-)D)(?![A-Za-z0-9]))[A-Za-z])"
 )
+#: A thing named by a letter before it, unless the word begins a predicate.
+_THING = Pattern(
+    r"触发器|算法|树(?![立起])|卷(?![入起])|调(?![整查控节动用配理换])|维(?![持护修])|刊(?![登载物])|段|片(?!面)|照(?![样搬常顾抄])|档|族"
+    r"|位(?![于置移居列数])|(?<=C)[#＃](?!#)|-(?=\d)|-[\u4e00-\u9fff]{0,6}[糖酸醇胺酮醛]"
+)
+_THING_STARTS = frozenset("触算树卷调维刊段片照档族位#＃-")
+_NUMBER = Pattern(r"-(\d{1,4})")
 #: The chance of an option, which is not that of an event of the question.
 _CHANCE = Pattern(r"[A-D]\)\s?[:=≈]\s?(?:0?\.\d|\d{1,2}(?:\.\d+)?%)")
 #: A letter, then a sign of equality or a bond: the letter after it is a part of the formula.
@@ -76,6 +83,7 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     if right not in _FREE and (
         (right in _AFTER_STARTS and text.startswith(_AFTER, end) and not _is_group(right, asked))
         or _FORMULA.match(text, end)
+        or (right in _THING_STARTS and _is_thing(text, start, end, asked))
         or (
             _ENGLISH.match(text, end)
             and not _PAIR.search(text, max(0, start - 8), start)
@@ -93,6 +101,13 @@ def is_noise(text: str, start: int, end: int, asked: Asked) -> bool:
     ):
         return True
     return "\u4e00" <= left <= "\u9fff" and left not in _STOPS and text[start - 1 : end] in asked.names
+
+
+def _is_thing(text: str, start: int, end: int, asked: Asked) -> bool:
+    """Whether the word after the letter makes it a name; a number may be the option's own, as in B-25."""
+    found = _THING.match(text, end)
+    number = _NUMBER.match(text, end)
+    return found is not None and not (number and number[1] in asked.options.get(text[start:end], ""))
 
 
 def _is_group(right: str, asked: Asked) -> bool:

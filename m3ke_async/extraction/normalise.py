@@ -36,7 +36,7 @@ _KEPT = "，：（）；"
 _CYRILLIC_AND_GREEK = dict(zip("АВСЕΑΒΕ", "ABCEABE", strict=True))
 #: Each mark begins with one of a few characters, so that all else is passed over at once.
 _MARKUP = Pattern(
-    r"[\\$&<*`~_](?:(?<=[*`])|(?<=~)(?!(?<=[^~\s]~)[-\d一二三四五六七八九十百])|(?<=\$)(?:[^$\n]{1,200}\$(?!\d))?(?!(?<=[A-Za-z]\$)\d)"
+    r"[\\$&<*`~_](?:(?<=[*`])|(?<=~)(?!(?<=[^~\s]~)[-\dA-D一二三四五六七八九十百])|(?<=\$)(?:[^$\n]{1,200}\$(?!\d))?(?!(?<=[A-Za-z]\$)\d)"
     r"|(?<=\\)(?:[dt]?frac\{[^{}\n]{1,20}\}\{(?=[^{}\n]{1,20}\})|\([^\n]{1,200}?\\\)|[()\[\],;!: ]|n(?![a-z])"
     r"|(?:text(?:bf|it|rm|sf|tt)?|math(?:rm|bf|sf|tt|it|cal)|mbox|boldsymbol|bf|rm|displaystyle|q?quad|left|right)(?![a-z]))"
     r"|(?<=&)(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});"
@@ -50,6 +50,7 @@ _OPTION_LINE = Pattern(
     re.MULTILINE,
 )
 _STRUCK = Pattern(r"~~([^~\n]{1,200})~~")
+_LETTER = Pattern(r"(?<![A-Za-z])[A-D](?![A-Za-z])")
 _ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&apos;": "'"}
 _FORMULA = Pattern(r"(?!.{0,200}(?:boxed|therefore))(?=.{0,200}[\\^_=|<>∩∪∈])")
 _LINE_ENDS = ("\\n", "<br", "</p", "</li", "</div", "</tr")
@@ -122,8 +123,11 @@ def bold_ticked(text: str) -> str:
 
 
 def struck_out(text: str) -> str:
-    """The text with a cross for the mark that ends struck out words; same length."""
-    return _STRUCK.sub(r"  \1✗ ", text) if "~~" in text else text
+    """The text without struck out letters where one is left, else a cross for the end of all; same length."""
+    if "~~" not in text:
+        return text
+    left = _STRUCK.sub(lambda found: " " * len(found[0]) if _LETTER.search(found[1]) else found[0], text)
+    return _STRUCK.sub(r"  \1✗ ", left if _LETTER.search(left) else text)
 
 
 def _parts(text: str, start: int, end: int) -> bool:

@@ -33,7 +33,8 @@ from m3ke_async.extraction.relevance import (
 )
 from m3ke_async.extraction.remarks import remarked
 from m3ke_async.extraction.rewording import near, part
-from m3ke_async.extraction.rules import ANSWER, HOLDS, REJECT, TRUE, Tier
+from m3ke_async.extraction.rules import ANSWER, HOLDS, MENTION, REJECT, TRUE, Tier
+from m3ke_async.extraction.sheets import SHEET, sheet
 from m3ke_async.extraction.table import RULES
 from m3ke_async.extraction.texts import is_weak
 from m3ke_async.extraction.together import LEFT_OUT, left_out, says_of_all
@@ -74,6 +75,7 @@ _LAST_RESULT = Pattern(
 )
 #: The beginning of a sentence; a reply that ends on an option's name there has only begun to speak of it.
 _NEW = Pattern(r"[。.]\s?\Z")
+_ASKED_OF = Pattern(rf"[{MENTION}]\s?呢?[?？]\s{{0,3}}[{MENTION}]")
 #: What a reply says that means the option that is wrong, or not of a kind.
 _AGAINST = Pattern(r"[不非没无未错误]|\bnot\b|n't\b|\b(?:false|wrong|incorrect|except)\b", re.IGNORECASE)
 _SENTENCE = Pattern(r"[^。！!\n]{0,200}")
@@ -91,7 +93,7 @@ _CONCLUDES = Pattern(
 _TOPIC = Pattern(r"\s?[:：,，]")
 #: Before the only letter of a reply: it is looked at, and not chosen.
 _LOOKS_AT = Pattern(
-    r"(?:看|分析|关于|根据|不在|考虑|提到|判断"
+    r"(?:看|分析|关于|根据|不在|考虑|提到|判断|优于|胜过|劣于|逊于"
     r"|consider|look(?:ing)? at|about|analy[sz]e|examine|check|moving (?:on|over) to"
     r"|turn to|(?:begin|start) with)\s?(?:the\s)?\Z",
     re.IGNORECASE,
@@ -133,6 +135,9 @@ class Reader:
     def _stretch(self, text: str, asked: Asked, *, complete: bool) -> Pick:
         if not text.strip():
             return NOTHING
+        flagged = sheet(text, asked) if SHEET in self._names else None
+        if flagged is not None:
+            return self._after_sheet(text, *flagged, asked, complete=complete)
         letters = find_letters(text, asked)
         pick = self._weigh(text, letters, asked, complete=complete)
         if not asked.has_options or (pick.letters and pick.rule not in {"single", ""}):
@@ -152,6 +157,12 @@ class Reader:
             reworded = self._near(text, asked)
             return reworded if reworded.rule == "part" else told
         return told._replace(rule=f"text:{told.rule}") if told.rule else told
+
+    def _after_sheet(self, text: str, flagged: Pick, end: int, asked: Asked, *, complete: bool) -> Pick:
+        """What is stated after a flag for each letter, else what these come to."""
+        said = self._stretch(text[end:], asked, complete=complete)
+        stated = said.rule.removeprefix("text:") in self._statements
+        return said._replace(start=said.start + end, end=said.end + end) if stated else flagged
 
     def _concluded(self, text: str, letters: list[Mention], pick: Pick, asked: Asked) -> Pick:
         """A pick, or what the reply states after it by another option's text, if that stands above it."""
@@ -237,14 +248,14 @@ class Reader:
             return NOTHING
         form = shape(text, mentions)
         named = {letter for mention in mentions for letter in mention.letters}
-        if len(mentions) > 2 and "odds" in self._names:
-            likeliest = odds(text, mentions)
-            if likeliest.letters:
-                return likeliest
+        likeliest = odds(text, mentions) if len(mentions) > 2 and "odds" in self._names else NOTHING
+        if likeliest.letters:
+            return likeliest
         whole = self._grammar.whole(form.text)
         if whole:
             echo = listed(mentions, complete=complete)
-            after = [mention for index, mention in enumerate(mentions) if index not in echo] or mentions
+            settled = mentions[-1:] if _settles(form.text, mentions) else []
+            after = settled or _beside_list(mentions, echo) or mentions
             return picked({letter for mention in after for letter in mention.letters}, whole, after[0])
         echoed = listed(mentions, complete=complete)
         stated = self._grammar.stated(form, mentions, echoed, asked)
@@ -277,6 +288,25 @@ class Reader:
             if every and (every not in pick.letters or len(pick.letters) == len(LETTERS)):
                 return pick._replace(letters=every, rule="all-of-them")
         return pick
+
+
+def _beside_list(mentions: Sequence[Mention], echo: set[int]) -> list[Mention]:
+    """What is named outside a list of options: no text, where one stands after another option's letter."""
+    beside = [index for index in range(len(mentions)) if index not in echo]
+    slips = [
+        index
+        for index in beside
+        if not (mentions[index].lettered or mentions[index].opens or mentions[index - 1].told)
+        and index - 1 in echo
+    ]
+    return [mentions[index] for index in beside if mentions[index].lettered or not slips]
+
+
+def _settles(form: str, mentions: Sequence[Mention]) -> bool:
+    """Whether letters alone ask for one of several, and name it: A还是B？B."""
+    if len(mentions) != 2 or not set(mentions[0].letters) > set(mentions[1].letters):
+        return False
+    return _ASKED_OF.search(form) is not None
 
 
 def _begins_list(text: str, mention: Mention) -> bool:

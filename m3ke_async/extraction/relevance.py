@@ -55,11 +55,12 @@ _LISTED_AFTER = Pattern(r"\s?(?:[^\W是为在有不的]{0,3}、|[^\W是为在有
 _SENTENCE_BEFORE = Pattern(r"[^。！!？?\n；;.]{1,80}\Z")
 _SENTENCE_AFTER = Pattern(r"[^。！!？?\n；;.]{0,80}[吗？?]?")
 _REST = Pattern(r"的|[^\W一二三四五六七八九十等市省县区国了吧呢啊哦呀可]{2}|\w[^。！!？?\n；;.，,(（)）]{3}")
-#: Before an option's text: where, or what, something else is beside it.
+#: Before and after an option's text: where, or what, something else is beside it.
 _BESIDE = Pattern(
     r"\b((?:north|south|east|west)[a-z]{0,5}|outside|near(?:er|est)?|far|away|close|next|than|beyond|across|opposite)"
-    r"(?:\s(?:of|from|to))?\s(?:the\s)?\Z"
+    r"(?:\s(?:of|from|to))?\s(?:the\s)?\Z|([远距]?离|距|[靠邻临接]近|毗邻)\Z"
 )
+_SIDE = Pattern(r"(?:[以之]|的?[东西南北]?)([东西南北])(?:(?<=[以之].)|[边面方侧])")
 _COMMA = Pattern(r"[，,]")
 #: A place after the first.
 _NEXT = frozenset(("第", rank) for rank in "二三四") | {("second", "most"), ("third", "most")}
@@ -345,8 +346,8 @@ def speaks_of(text: str, mention: Mention, stem: Stem) -> bool:
 def is_beside(text: str, mention: Mention, stem: Stem) -> bool:
     """Whether something else is said to be near the option, or more than it."""
     before = text[max(0, mention.start - 24) : mention.start].lower()
-    found = _BESIDE.search(before)
-    return found is not None and found[1] not in stem.text
+    found = _BESIDE.search(before) or _SIDE.match(text, mention.end)
+    return found is not None and found[found.lastindex or 0] not in stem.text
 
 
 def is_listed(text: str, mention: Mention) -> bool:

@@ -109,7 +109,12 @@ def _first_of_two(char: str, options: OptionTexts) -> str | None:
 
 def _shortens(short: str, option: str) -> bool:
     """Whether the option's characters hold those of the short form in order, the first at the start."""
-    if len(short) <= _SHORTEST or short[0] != option[0] or _denials(short) != _denials(option):
+    if (
+        len(short) <= _SHORTEST
+        or short.isdecimal()
+        or short[0] != option[0]
+        or _denials(short) != _denials(option)
+    ):
         return False
     if len(option) < len(short) <= len(option) + 2:  # 五四爱国运动 for 五四运动
         return short[-1] == option[-1] and _in_order(option, short)

@@ -316,8 +316,8 @@ def _shared(texts: Sequence[str]) -> int:
     )
 
 
-#: An operator before or after a number: the number is a part of a calculation and not its result.
-_OPERATOR_BEFORE = Pattern(r"(?:[×÷*+^/]|[a-zA-Z]\s?→)\s?\Z")
+#: A sign or an operator beside a number: it is another one, or a part of a calculation and not its result.
+_SIGN_BEFORE = Pattern(r"(?:(?:[×÷*+^/]|[a-zA-Z]\s?→)\s?|(?:\A|[\s是为=≈:：(（得])[-−])\Z")
 _OPERATOR_AFTER = Pattern(
     r"[\s}]{0,2}(?:[×÷*+^=](?!=|>)|-\s?(?:\d|[a-z](?![a-z]))|/\s?(?:[\dπ(]|[a-z](?![a-z])))|\((?=[\da-z])|\)(?=[a-z])"
 )
@@ -329,7 +329,9 @@ def _apart(text: str, start: int, end: int) -> bool:
     before, after = text[start - 1 : start], text[end : end + 1]
     if (last.isdigit() or last == "%" or first.isdigit()) and _OPERATOR_AFTER.match(text, end):
         return False
-    if first.isdigit() and _OPERATOR_BEFORE.search(text, max(0, start - 4), start):
+    if end - start == 1 and first in {before, after} and not first.isascii():
+        return False  # 上上 is no 上
+    if first.isdigit() and _SIGN_BEFORE.search(text, max(0, start - 4), start):
         return False
     if first.isascii() and first.isalnum() and before:
         if before.isascii() and before.isalnum():
