@@ -224,6 +224,8 @@ KINDS: list[tuple[str, Question, dict[str, list[str]]]] = [
         {
             "": [
                 "切忌选A",
+                "A说不通",
+                "C讲不通",
                 "不见得是A",
                 "绝非上海",
                 "首都不在上海",
