@@ -58,10 +58,9 @@ class Asked:
     @lazy
     def options(self) -> dict[str, str]:
         """The options' texts by letter."""
-        own = {letter: text[:_OPTION] for letter, text in self._options.items()}
-        if is_plain("\n".join(own.values())):
-            return {letter: text.strip() for letter, text in own.items()}
-        return {letter: legible(text).strip() for letter, text in own.items()}
+        if is_plain("\n".join(self._options.values())):
+            return {letter: text[:_OPTION].strip() for letter, text in self._options.items()}
+        return {letter: legible(text[:_OPTION]).strip() for letter, text in self._options.items()}
 
     @lazy
     def texts(self) -> OptionTexts:

@@ -61,7 +61,9 @@ _SHEETS = (
 
 def sheet(text: str, asked: Asked) -> tuple[Pick, int] | None:
     """What a flag for each letter comes to, the odd one, and where they end; None for any other reply."""
-    found = next(filter(None, (form.match(text) for form in _SHEETS)), None) if len(text) < _LONGEST else None
+    if len(text) >= _LONGEST or not ("D" in text or "d" in text):
+        return None  # as most replies, at once
+    found = next(filter(None, (form.match(text) for form in _SHEETS)), None)
     if found is None or any(map(_FLAG.fullmatch, asked.options.values())):
         return None
     on = [letter for letter in LETTERS if found[f"on{letter}"]]
