@@ -8,6 +8,7 @@ import pytest
 
 from m3ke_async.choice import extract_choice
 from m3ke_async.extraction.amounts import amount, amounts
+from tests.choices import misread
 
 
 @pytest.mark.parametrize(
@@ -535,11 +536,4 @@ NUMBERS: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
 def test_a_number_chooses_the_option_that_it_is(
     question: str, options: tuple[str, str, str, str], replies: dict[str, list[str]]
 ) -> None:
-    texts = dict(zip("ABCD", options, strict=True))
-    wrong = [
-        (reply[:60], choice.letter, choice.rule)
-        for letter, said in replies.items()
-        for reply in said
-        if ((choice := extract_choice(reply, texts, question)).letter or "") != letter
-    ]
-    assert wrong == []
+    assert misread(question, options, replies) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from m3ke_async.choice import extract_choice
+from tests.choices import misread
 
 #: Question, options, and replies by the letter that they choose; "" for those that choose none.
 MANNERS: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
@@ -2711,11 +2711,4 @@ MANNERS: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
 def test_a_reply_chooses_its_option(
     question: str, options: tuple[str, str, str, str], replies: dict[str, list[str]]
 ) -> None:
-    texts = dict(zip("ABCD", options, strict=True))
-    wrong = [
-        (reply, choice.letter, choice.rule)
-        for letter, wordings in replies.items()
-        for reply in wordings
-        if ((choice := extract_choice(reply, texts, question)).letter or "") != letter
-    ]
-    assert wrong == []
+    assert misread(question, options, replies) == []

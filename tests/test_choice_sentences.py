@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from m3ke_async.choice import extract_choice
+from tests.choices import misread
 
 #: Question, options, and replies by the letter that they choose; "" for those that choose none.
 SENTENCES: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
@@ -1867,11 +1867,4 @@ SENTENCES: list[tuple[str, tuple[str, str, str, str], dict[str, list[str]]]] = [
 def test_a_sentence_chooses_the_option_that_answers_the_question(
     question: str, options: tuple[str, str, str, str], replies: dict[str, list[str]]
 ) -> None:
-    texts = dict(zip("ABCD", options, strict=True))
-    wrong = [
-        (reply[:60], choice.letter, choice.rule)
-        for letter, said in replies.items()
-        for reply in said
-        if ((choice := extract_choice(reply, texts, question)).letter or "") != letter
-    ]
-    assert wrong == []
+    assert misread(question, options, replies) == []
