@@ -7,6 +7,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from m3ke_async.extraction.alone import only
 from m3ke_async.extraction.clauses import Grammar
 from m3ke_async.extraction.decide import (
     NOTHING,
@@ -18,25 +19,20 @@ from m3ke_async.extraction.decide import (
     statement,
     verdict,
 )
-from m3ke_async.extraction.hedges import clause_before, is_meant_otherwise, is_retracted
+from m3ke_async.extraction.hedges import clause_before, is_retracted
 from m3ke_async.extraction.mentions import LETTERS, Mention, find_letters, listed, shape
 from m3ke_async.extraction.numbering import ROWS, numbered
 from m3ke_async.extraction.patterns import Pattern, Words
 from m3ke_async.extraction.polarity import RIGHT, WRONG
 from m3ke_async.extraction.relevance import (
     answers_question,
-    is_bare,
-    is_beside,
-    is_listed,
     names_else,
-    speaks_of,
 )
 from m3ke_async.extraction.remarks import remarked
 from m3ke_async.extraction.rewording import near, part
 from m3ke_async.extraction.rules import ANSWER, HOLDS, MENTION, REJECT, TRUE, Tier
 from m3ke_async.extraction.sheets import SHEET, sheet
 from m3ke_async.extraction.table import RULES
-from m3ke_async.extraction.texts import is_weak
 from m3ke_async.extraction.together import LEFT_OUT, left_out, says_of_all
 from m3ke_async.extraction.turns import RUNS_ON
 
@@ -65,22 +61,10 @@ _NONE_FITS = Words(
     r"|n[o'’]t (?:appear )?(?:among|in|one of) the (?:given |listed |provided |above )?(?:options|choices)\b"
     r"|\bno (?:correct|matching|suitable) (?:option|answer|choice)\b",
 )
-#: The longest reply in which a bare letter, without brackets or words, is not a name of some quantity.
-_SHORT = 80
-#: Before a bare number: it is a result; the signs that also serve on the way count at the end only.
-_RESULT = Pattern(r"(?:\A|[是为：:得约]|等于)\Z")
-_LAST_RESULT = Pattern(
-    r"(?:\A|\n|[是为于：:得约=到有共≈（({]|\\approx|\b(?:is|be|at|equals?|to|about|get|gives?|have|answer))\Z",
-    re.IGNORECASE,
-)
-#: The beginning of a sentence; a reply that ends on an option's name there has only begun to speak of it.
-_NEW = Pattern(r"[。.]\s?\Z")
+#: A question for one of several, and one of them.
 _ASKED_OF = Pattern(rf"[{MENTION}]\s?呢?[?？]\s{{0,3}}[{MENTION}]")
-#: What a reply says that means the option that is wrong, or not of a kind.
-_AGAINST = Pattern(r"[不非没无未错误]|\bnot\b|n't\b|\b(?:false|wrong|incorrect|except)\b", re.IGNORECASE)
-_SENTENCE = Pattern(r"[^。！!\n]{0,200}")
-#: In a reply longer than this, an option's text counts only this near to the beginning or the end.
-_LONG, _EDGE = 200, 80
+#: How far before a statement its clause is looked for.
+_EDGE = 80
 #: Without one of these a reply does not call its own choice wrong.
 _CALLS_WRONG = Words("错|不正确|不对|有误|不符", r"\b(?:wrong|false|incorrect)|not (?:correct|true|right)")
 #: The beginning of a sentence that sums up what was said of the options.
@@ -89,17 +73,6 @@ _CONCLUDES = Pattern(
     r"|overall|in (?:the end|summary)|therefore|so\b|thus|hence)",
     re.IGNORECASE,
 )
-#: After an option that the reply only begins to speak of.
-_TOPIC = Pattern(r"\s?[:：,，]")
-#: Before the only letter of a reply: it is looked at, and not chosen.
-_LOOKS_AT = Pattern(
-    r"(?:看|分析|关于|根据|不在|考虑|提到|判断|优于|胜过|劣于|逊于"
-    r"|consider|look(?:ing)? at|about|analy[sz]e|examine|check|moving (?:on|over) to"
-    r"|turn to|(?:begin|start) with)\s?(?:the\s)?\Z",
-    re.IGNORECASE,
-)
-#: After the only letter of a reply: a question back, or a heading without its text.
-_ASKING = Pattern(r"[^。！!\n]{0,12}[吗呢?？]|中|里|提到|[:：]\s{0,4}\Z")
 
 
 class Reader:
@@ -275,7 +248,7 @@ class Reader:
         denied = {letter for event in events if event.says is REJECT for letter in event.letters}
         left = named - judged
         if len(left) == 1 and judged == denied and complete and "single" in self._names:
-            return _only(text, mentions, "".join(left), asked)
+            return only(text, mentions, "".join(left), asked)
         return Pick("".join(sorted(left))) if len(left) > 1 and not echoed else NOTHING
 
     def _verdict(self, events: Sequence[Event], asked: Asked) -> Pick:
@@ -315,84 +288,10 @@ def _begins_list(text: str, mention: Mention) -> bool:
     return asked and mention.letters == "A" and mention.heading and mention.opens and not mention.told
 
 
-def _only(text: str, mentions: Sequence[Mention], letter: str, asked: Asked) -> Pick:
-    """The only option that a reply names, or names without ruling it out, if it is meant."""
-    own = [mention for mention in mentions if mention.letters == letter]
-    fullest = max(own, key=lambda mention: (mention.end - mention.start, mention.start), default=None)
-    alone = fullest is not None and _is_alone(text, fullest, asked)
-    return picked(letter, "single", own[0]) if alone else NOTHING
-
-
 def _is_through(pick: Pick, events: Sequence[Event]) -> bool:
     """Whether a reply that broke off had judged every option, or every other one than the one left."""
     judged = {letter for event in events for letter in event.letters}
     return pick.rule != "elimination" and judged >= set(LETTERS)
-
-
-def _is_alone(text: str, mention: Mention, asked: Asked) -> bool:
-    """Whether the only option named can be meant: a bare number or letter only at the end of a reply."""
-    if text[mention.start - 1 : mention.start] in {"非", "不", "未"}:
-        return False
-    lacks = not mention.lettered and text.endswith(("没", "没有"), 0, mention.start)  # what may be asked for
-    if not lacks and is_meant_otherwise(text, mention.start):
-        return False
-    if not mention.lettered:
-        return _is_text_alone(text, mention, asked)
-    if (
-        mention.worded
-        and not mention.told
-        and not text[mention.end :].strip()
-        and _NEW.search(text[: mention.start])
-    ):
-        return False
-    if mention.start and not mention.told:
-        begins_list = mention.letters == "A" and mention.heading and mention.opens
-        if begins_list or (mention.worded and _TOPIC.match(text, mention.end)):
-            return False
-    if _LOOKS_AT.search(text, max(0, mention.start - 24), mention.start):
-        return False
-    plain = not (mention.heading or mention.worded or mention.told or mention.start < mention.core[0])
-    if (
-        plain
-        and (len(text) > _SHORT or mention.letters in asked.own_letters)
-        and text.strip() != mention.letters
-    ):
-        return False
-    return _ASKING.match(text, mention.end) is None
-
-
-def _is_text_alone(text: str, mention: Mention, asked: Asked) -> bool:
-    """Whether the only option named, by its text, can be meant; a bare number counts as a result only."""
-    option = asked.texts.dense.get(mention.letters, "")
-    if not (is_weak(option) and is_weak(text[mention.start : mention.end])):
-        return _is_meant(text, mention, asked)
-    result = _LAST_RESULT if len(text.rstrip()) - mention.end < 6 else _RESULT
-    before = text[max(0, mention.start - 24) : mention.start].rstrip(" ")
-    if _ASKING.match(text, mention.end):
-        return False
-    return result.search(before) is not None or asked.says_before(before)
-
-
-def _is_meant(text: str, mention: Mention, asked: Asked) -> bool:
-    """Whether the only option's text in a reply is its answer, and not one of the things it speaks of."""
-    size = len(text.strip())
-    if is_beside(text, mention, asked.stem):
-        return False
-    if 2 * (mention.end - mention.start) > size or is_bare(text, mention, asked):
-        return True
-    if asked.all_of_them or is_listed(text, mention) or asked.texts.is_repeated(text, mention):
-        return False
-    if asked.stem.lead and re.search(
-        rf"(?:而|至于){re.escape(asked.stem.lead)}", text[mention.end :].lower()
-    ):
-        return False
-    if size > _LONG and mention.start > _EDGE and mention.end < len(text.rstrip()) - _EDGE:
-        return False
-    if asked.asks is not RIGHT:
-        start = max(text.rfind(end, 0, mention.start) for end in "。！!\n") + 1
-        rest = _SENTENCE.match(text, mention.end)
-        return _AGAINST.search(text[start : mention.start] + "\n" + (rest[0] if rest else "")) is not None
-    return not asked.question or speaks_of(text, mention, asked.stem)
 
 
 @cache
